@@ -56,6 +56,9 @@ await ended(
     thread,
   ),
 )
+const question = 'What is 12*7, and why? Then write 60 words.'
+await ended(await start('assistant', question, 'thread_left'))
+await ended(await start('bernard', question, 'thread_right'))
 await ended(await start('code-review', 'function add(a, b) { return a - b }'))
 await ended(await start('refine', 'A slogan for a bakery'))
 const first = await ended(await start('panel', 'Should we move to four days a week?'))
@@ -67,6 +70,11 @@ await start('assistant', 'count to 3000')
 const isAll = process.env['MILLRACE_SCREENS'] !== undefined
 const shots: { name: string; path: string; ready: string }[] = [
   { name: 'chat', path: `/chat/assistant?thread=${thread}`, ready: '[data-testid=assistant-message]' },
+  {
+    name: 'beside',
+    path: '/beside?a=assistant&thread=thread_left&a=bernard&thread=thread_right',
+    ready: '[data-testid=answer-line]',
+  },
   { name: 'runs', path: '/runs?waits=few', ready: '[data-question]' },
   { name: 'run', path: `/runs/${team}`, ready: '[data-testid=step-row]' },
   { name: 'compare', path: `/compare?a=${first}&b=${second}`, ready: 'main' },

@@ -19,6 +19,15 @@ export default {
     target: 'es2024',
     cssMinify: true,
     // How long plugins took is of no use to who installs.
-    rolldownOptions: { checks: { bundlerTimings: false } },
+    rolldownOptions: {
+      checks: { bundlerTimings: false },
+      output: {
+        codeSplitting: {
+          // What the chat and the columns side by side share would be named after any file of it.
+          groups: [{ name: 'Conversation', test: /\/rooms\/chat\/[\w-]+\.tsx?$/u, minShareCount: 2 }],
+          includeDependenciesRecursively: false,
+        },
+      },
+    },
   },
 } satisfies UserConfig & { configFile: false }

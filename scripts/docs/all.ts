@@ -1,6 +1,7 @@
 /** The documents that are written out of the code, whole or in part. */
 import { readFileSync } from 'node:fs'
 import { cliDoc } from './cli.ts'
+import { pageTextsDoc } from './page-texts.ts'
 import { partsSection } from './parts.ts'
 import { projectionsSection } from './projections.ts'
 import { yamlDoc } from './yaml.ts'
@@ -12,6 +13,7 @@ export function generatedDocs(): Map<string, string> {
   return new Map([
     ['docs/yaml.md', note + yamlDoc()],
     ['docs/cli.md', note + cliDoc()],
+    ['web/texts.txt', pageTextsDoc()],
     [protocol, withSections(protocol, { parts: partsSection(), projections: projectionsSection() })],
   ])
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
+import type { RunStatus } from '../part/log.ts'
 import { agentIdFault } from '../pipeline/names.ts'
 import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
@@ -183,6 +184,14 @@ function agentOf(entries: readonly Entry[]): string {
   return (last as EntryOf<'resume'> | undefined)?.agent ?? startOf(entries).agent
 }
 
+const ended: Partial<Record<RunStatus, string>> = {
+  running: 'has not ended',
+  suspended: 'waits for an answer',
+  aborted: 'was stopped',
+  'timed-out': 'timed out',
+  interrupted: 'was interrupted',
+}
+
 const repeatable: ReadonlySet<string> = new Set(['completed', 'failed', 'budget-exceeded'])
 
 /** `check`: of the last turn. */
@@ -191,7 +200,7 @@ function turnOf(entries: readonly Entry[], check: WantedCheck | undefined): Reco
   const { outcome, error, text, output, tools } = factsOf(entries)
   if (!repeatable.has(outcome)) {
     const cure = 'A case needs a run that has ended by itself: completed, failed or budget-exceeded.'
-    throw new MillraceError('bad-run', `The run ${start.runId} is ${outcome}. ${cure}`)
+    throw new MillraceError('bad-run', `The run ${start.runId} ${ended[outcome] ?? `is ${outcome}`}. ${cure}`)
   }
   if (entries.some((entry) => entry.type === 'tool-result' && entry.outcome === 'handed-over')) {
     const cure = 'Run it where runs are recorded, without --data none.'

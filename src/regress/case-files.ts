@@ -109,10 +109,8 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
     try {
       writeFileSync(next, text, { flag: 'wx' })
       renameSync(next, real)
-    } catch (error) {
+    } finally {
       rmSync(next, { force: true })
-      const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-      throw new MillraceError('forbidden', `${path} cannot be written: ${code}. The folder must be writable.`)
     }
   }
 
@@ -133,18 +131,20 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
       if (answer === undefined) {
         throw new MillraceError('bad-input', 'The recorded answer is what the case expects, or there is none.')
       }
-      write(found.file.path, withAnswer(found.text, found.file.path, found.test.slug, answer))
+      const text = withAnswer(found.text, found.file.path, found.test.slug, answer)
+      changing(dir, () => write(found.file.path, text))
     },
     remove(id) {
       const { file, test, text } = find(id)
       const left = withoutCase(text, file.path, test.slug)
-      if (left === undefined) rmSync(place(file.path))
-      else write(file.path, left)
-      const folder = dirname(place(recordingFile(file.path, test, undefined, { turn: 0 })))
-      // `case.ndjson`, `case.model.2.judge.ndjson`: a slug has no dot.
-      const names =
-        exists(folder) || statSync(folder, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(folder)
-      for (const name of names) if (name.split('.')[0] === test.slug) rmSync(resolve(folder, name))
+      changing(dir, () => {
+        if (left === undefined) rmSync(place(file.path))
+        else write(file.path, left)
+        const folder = dirname(place(recordingFile(file.path, test, undefined, { turn: 0 })))
+        const names = statSync(folder, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(folder)
+        // `case.ndjson`, `case.model.2.judge.ndjson`: a slug has no dot.
+        for (const name of names) if (name.split('.')[0] === test.slug) rmSync(resolve(folder, name))
+      })
     },
   }
 }
@@ -152,4 +152,15 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
 function idOf(dir: string, path: string, { slug }: TestCase): string {
   const inside = path.slice(dir.length + 1).split(sep)
   return [...inside, slug].join('/').replace(/\.ya?ml(?=\/[^/]*$)/u, '')
+}
+
+/** Writes files of the folder. What the system refuses is told with its cure. */
+export function changing<T>(dir: string, change: () => T): T {
+  try {
+    return change()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (error instanceof MillraceError || code === undefined) throw error
+    throw new MillraceError('forbidden', `The folder ${dir} cannot be changed: ${code}. It must be writable.`)
+  }
 }

@@ -1,5 +1,5 @@
 /** The folder of test cases: where it is, and which of its files are cases. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { recordingsFolder } from './recording-files.ts'
 
@@ -14,7 +14,7 @@ export function casesFolder(agents: string): string {
 /** The YAML files of a folder and of those in it, except recordings. `cwd`: what `dir` is relative to. */
 export function yamlFilesIn(cwd: string, dir: string): string[] {
   const place = resolve(cwd, dir)
-  if (!existsSync(place)) return []
+  if (statSync(place, { throwIfNoEntry: false })?.isDirectory() !== true) return []
   return readdirSync(place, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.ya?ml$/u.test(name) && !name.split(sep).includes(recordingsFolder))
     .filter((name) => !name.split(sep).includes('node_modules'))

@@ -1,7 +1,102 @@
+/** One case of a file is changed, deleted or shown; the rest of the text stays as it is. */
 import { describe, expect, test } from 'vitest'
-import { withAnswer, withoutCase } from './edit-cases.ts'
+import { caseText, withAnswer, withoutCase } from './edit-cases.ts'
+import { readCases } from './read-cases.ts'
 
-const file = `agent: a
+const file = `# About the file.
+agent: a
+cases:
+  # The first one.
+  - name: one
+    message: Hi
+    expect:
+      text:
+        equals: |-
+          # A heading
+
+          - a list: of things
+            and more
+  - name: two
+    message: Hi
+    expect: { text: { equals: "84" } } # exactly
+
+  - { name: three, turns: [{ message: a }, { message: b, expect: { text: { equals: 'it''s' } } }] }
+  - name: four
+    message: Hi
+    expect:
+      text:
+        equals: >
+          folded
+          text
+strict: true
+`
+const cases = (text: string) => readCases(text, 'a.yaml').cases
+const names = (text: string) => cases(text).map(({ name }) => name)
+const expected = (text: string, name: string) =>
+  cases(text)
+    .find((each) => each.name === name)!
+    .turns.at(-1)!.expect.text?.equals
+
+describe('withAnswer', () => {
+  test.each(['one', 'two', 'three', 'four'])('%s expects the new answer, and the others what they did', (name) => {
+    for (const answer of ['42', 'line 1\n\n  - "line": 2\n# 3\n', 'ä\u2028 \t"\\', '{ a: 1 }']) {
+      const changed = withAnswer(file, 'a.yaml', name, answer)
+      expect(expected(changed, name)).toEqual([answer])
+      for (const other of ['one', 'two', 'three', 'four'].filter((each) => each !== name)) {
+        expect(expected(changed, other), other).toEqual(expected(file, other))
+      }
+      for (const comment of ['# About the file.', '# The first one.', '# exactly', 'strict: true']) {
+        expect(changed).toContain(comment)
+      }
+      // And back again.
+      expect(expected(withAnswer(changed, 'a.yaml', name, 'once more'), name)).toEqual(['once more'])
+    }
+  })
+
+  test.each(['text: hello', 'text: { contains: hello }', 'text: { equals: [a, b] }', 'outcome: failed'])(
+    'a case with "%s" expects no exact answer, and says so',
+    (expects) => {
+      const text = `agent: a\ncases:\n  - { name: x, message: Hi, expect: { ${expects} } }\n`
+      expect(() => withAnswer(text, 'a.yaml', 'x', '42')).toThrow(/x does not expect one exact answer/u)
+    },
+  )
+
+  test('a value that two cases share is not changed for both', () => {
+    const text = `agent: a
+cases:
+  - { name: x, message: Hi, expect: { text: { equals: &said hello } } }
+  - { name: y, message: Hi, expect: { text: { equals: *said } } }
+`
+    for (const name of ['x', 'y']) {
+      expect(() => withAnswer(text, 'a.yaml', name, '42')).toThrow(/does not expect one exact answer/u)
+    }
+  })
+})
+
+describe('withoutCase', () => {
+  test.each(['one', 'two', 'three', 'four'])('%s is gone, the others and their comments stay', (name) => {
+    const left = withoutCase(file, 'a.yaml', name)!
+    expect(names(left)).toEqual(['one', 'two', 'three', 'four'].filter((each) => each !== name))
+    expect(left).toContain('strict: true')
+    expect(left.startsWith('# About the file.')).toBe(true)
+  })
+
+  test('the last one leaves nothing; a list in one line is refused', () => {
+    const only = 'agent: a\ncases: [{ name: x, message: Hi }]\n'
+    expect(withoutCase(only, 'a.yaml', 'x')).toBeUndefined()
+    const flow = 'agent: a\ncases: [{ name: x, message: Hi }, { name: y, message: Hi }]\n'
+    expect(() => withoutCase(flow, 'a.yaml', 'x')).toThrow(/a\.yaml is not written with one case below the other/u)
+  })
+})
+
+test('the text of a case is its lines, without their indent', () => {
+  expect(caseText(file, 'two', cases(file))).toBe(
+    '- name: two\n  message: Hi\n  expect: { text: { equals: "84" } } # exactly',
+  )
+  expect(caseText(file, 'four', cases(file))).toMatch(/^- name: four\n[^]*\n {8}folded\n {8}text$/u)
+})
+
+const commented = `agent: a
 cases:
   # About one.
   - name: one
@@ -22,7 +117,7 @@ cases:
 
 describe('one case in the text of a file', () => {
   test('a deleted case takes its comments along, and leaves those of the next', () => {
-    expect(withoutCase(file, 'f.yaml', 'one')).toBe(`agent: a
+    expect(withoutCase(commented, 'f.yaml', 'one')).toBe(`agent: a
 cases:
   # About two,
   # and more.
@@ -30,12 +125,12 @@ cases:
     message: Hi
     expect: { text: { equals: Old } } # kept
 `)
-    expect(withoutCase(file, 'f.yaml', 'two')).toBe(file.slice(0, file.indexOf('  # About two')))
+    expect(withoutCase(commented, 'f.yaml', 'two')).toBe(commented.slice(0, commented.indexOf('  # About two')))
   })
 
   test('an accepted answer is the only change', () => {
-    expect(withAnswer(file, 'f.yaml', 'two', 'no')).toBe(file.replace('equals: Old }', 'equals: "no" }'))
-    const crlf = withAnswer(file.replaceAll('\n', '\r\n'), 'f.yaml', 'one', 'New')
+    expect(withAnswer(commented, 'f.yaml', 'two', 'no')).toBe(commented.replace('equals: Old }', 'equals: "no" }'))
+    const crlf = withAnswer(commented.replaceAll('\n', '\r\n'), 'f.yaml', 'one', 'New')
     expect(crlf).toContain('equals: "New"\r\n  # About two')
     expect(crlf.replaceAll('\r\n', '')).not.toContain('\n')
   })

@@ -5,11 +5,11 @@ import type { Entry } from '../part/entry.ts'
 import { MillraceError, messageOf, wholeMessage } from '../part/error.ts'
 import { timeOf, type Store } from '../part/log.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
-import type { RunUser } from '../part/principal.ts'
+import { scopedThread, type RunUser } from '../part/principal.ts'
 import type { NewTestResult } from '../part/test-result.ts'
 import { noUsage } from '../part/usage.ts'
 import { addCase, planCase, type AddCaseOptions, type PlannedCase } from './add-case.ts'
-import { openCaseFiles, type CaseFiles, type FoundCase } from './case-files.ts'
+import { changing, openCaseFiles, type CaseFiles, type FoundCase } from './case-files.ts'
 import { casesFolder } from './case-folder.ts'
 import type { CaseResult, CaseRun } from './run-case.ts'
 import { casesOf, runCases } from './run-cases.ts'
@@ -157,7 +157,7 @@ export function openTestDesk({ store, onError, concurrency, ...options }: TestDe
       },
       onRun({ which, entries, recorded }, each) {
         // What asked a model is a run like others; what was answered from a recording is that recording.
-        if (recorded === undefined) save(keepRun(store, entries, given.user))
+        if (recorded === undefined) save(keepRun(store, entries, { user: given.user, thread: `tests/${idOf(each)}` }))
         const start = (recorded ?? entries)[0]
         if (which.judge !== true && start?.type === 'run-start') lastRuns.set(each, start.runId)
       },
@@ -176,7 +176,7 @@ export function openTestDesk({ store, onError, concurrency, ...options }: TestDe
       return { ...planned, id: idOfPlanned(dir, planned) }
     },
     add(logs, more) {
-      const { file, test } = addCase(dir, logs, { ...more, cwd })
+      const { file, test } = changing(dir, () => addCase(dir, logs, { ...more, cwd }))
       return files.read().cases.find((each) => each.file.path === file.path && each.test.slug === test.slug)!
     },
     async remove(id) {
@@ -247,11 +247,15 @@ function notRun({ file, test, model }: CaseRun, message: string): CaseResult {
   return omitUndefined({ ...about, ...counts, failures: [{ what: 'run', message }], warnings: [] })
 }
 
-/** A run of an agent that its test has started, as one of this store. */
-async function keepRun(store: Store, entries: readonly Entry[], user: RunUser | undefined): Promise<void> {
+/** A run of an agent that its test has started, as one of this store. Those of a case are one conversation, which is its owner's. */
+async function keepRun(
+  store: Store,
+  entries: readonly Entry[],
+  { user, thread }: { user: RunUser | undefined; thread: string },
+): Promise<void> {
   const [start, ...rest] = entries
   if (start?.type !== 'run-start') return
-  const all: Entry[] = [{ ...start, ...(user && { user }) }, ...rest]
+  const all: Entry[] = [{ ...start, threadId: scopedThread(thread, user), ...(user && { user }) }, ...rest]
   const atOnce = 500
   for (let at = 0; at < all.length; at += atOnce) await store.log.append(start.runId, 1, all.slice(at, at + atOnce))
 }

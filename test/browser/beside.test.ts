@@ -15,7 +15,7 @@ import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { enter, tabTo } from './keys.ts'
-import { atEachScreen, type Screen } from './screens.ts'
+import { atEachScreen, screens, type Screen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -46,9 +46,12 @@ workflow:
     config: { model: "script:${model}", stream: true, messages: $input.messages${more} }
 `
 
+/** A dialog is no harder where there is more room. */
+const narrow = screens.filter(({ name }) => name === '360-dark')
+
 const look =
   (page: Page) =>
-  async ({ name }: Screen) => {
+  async ({ name }: Pick<Screen, 'name'>) => {
     expect(await flaws(page), name).toEqual([])
     await expectAccessible(page)
   }
@@ -121,7 +124,19 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     expect(await page.getByText('cheapest').count()).toBe(0)
 
     await atEachScreen(page, 'beside', look(page))
+    // On a phone one at a time, and the address says which.
+    const left = (n: number) => column(page, n).evaluate((element) => Math.round(element.getBoundingClientRect().left))
+    await page.getByRole('navigation', { name: 'Columns' }).getByRole('button', { name: '2 clerk' }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('show')).toBe('2')
+    await page.reload()
+    await expect.poll(() => answers(page, 2).innerText()).toBe('A mill is a machine.')
+    await expect.poll(() => left(2)).toBe(0)
     await page.setViewportSize({ width: 1440, height: 900 })
+
+    await page.getByRole('button', { name: 'Compare the runs' }).click()
+    const pairs = page.getByRole('dialog').getByRole('link')
+    expect(await pairs.allInnerTexts()).toEqual(['1 poet and 2 clerk', '1 poet and 3 broken', '2 clerk and 3 broken'])
+    await page.keyboard.press('Escape')
 
     // Without the third one; a second message goes on in each conversation.
     await column(page, 3).getByRole('button', { name: 'Remove column 3' }).click()
@@ -185,7 +200,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     const model = column(page, 2).getByLabel('Model of column 2')
     await expect.poll(() => model.getAttribute('placeholder')).toBe('script:quick')
     expect(await model.isDisabled()).toBe(true)
-    await page.getByText('Only who may edit agents chooses models here.').waitFor()
+    await page.getByText('Only people who may edit agents can choose models here.').waitFor()
     await tabTo(page, page.getByTestId('chat-input'))
     await page.keyboard.type('Pay Ann')
     await page.keyboard.press('Enter')
@@ -238,12 +253,13 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     })
     await page.getByRole('button', { name: 'Side by side' }).click()
     await column(page, 2).getByLabel('Model of column 2').fill('script:large')
+    await column(page, 2).getByLabel('Model of column 2').press('Enter')
     expect(new URL(page.url()).search).toBe('?a=poet&a=poet&model=script:large')
     await column(page, 2).getByRole('button', { name: 'Settings of column 2' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('System prompt').fill('You rhyme.')
     await dialog.getByLabel('Temperature').fill('0.5')
-    await atEachScreen(page, 'beside-settings', look(page))
+    await atEachScreen(page, 'beside-settings', look(page), narrow)
     await page.setViewportSize({ width: 1440, height: 900 })
     await dialog.getByRole('button', { name: 'Use' }).click()
     await ask(page, 'Who are you?')

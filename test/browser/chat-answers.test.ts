@@ -50,16 +50,22 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
     const second = await openTab(page.url().slice(server.url.length))
     await expect.poll(() => card(second).innerText()).toContain('waiting for you')
     // The arguments stand there once, also while they are edited, and there is a way back.
-    const args = card(page).getByLabel('Arguments', { exact: true })
+    const args = card(page).getByRole('group', { name: 'Arguments' }).getByLabel('expression')
     const shown = async () => (await card(page).innerText()).split('6*7').length - 1
     expect(await shown()).toBe(1)
     await card(page).getByRole('button', { name: 'Edit' }).press('Enter')
     await expect.poll(() => args.evaluate((field) => field === document.activeElement)).toBe(true)
-    expect([await args.inputValue(), await shown()]).toEqual(['{\n  "expression": "6*7"\n}', 0])
+    // The schema of the tool names the field and says what it is for.
+    expect([await args.inputValue(), await shown()]).toEqual(['6*7', 0])
+    expect(await card(page).innerText()).toContain('expression required')
     await card(page).getByRole('button', { name: 'Cancel editing' }).press('Enter')
     expect(await shown()).toBe(1)
     await page.keyboard.press('Enter')
-    await args.fill('{"expression": "6*9"}')
+    await args.fill('6*8')
+    await card(page).getByRole('button', { name: 'Edit as JSON' }).click()
+    const json = card(page).getByLabel('Arguments', { exact: true })
+    expect(await json.inputValue()).toBe('{\n  "expression": "6*8"\n}')
+    await json.fill('{"expression": "6*9"}')
     await card(page).getByRole('button', { name: 'Allow' }).press('Enter')
     for (const tab of [page, second]) {
       await expect.poll(() => answers(tab).innerText()).toMatch(/54[^]*Allowed with other arguments[^]*It is done/u)
@@ -76,17 +82,36 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
     await expect.poll(() => answers(page).last().innerText()).toMatch(/denied[^]*Denied\. too risky[^]*Then not/u)
   })
 
-  test('arguments that were looked at and not changed are allowed as they are', async () => {
-    const m = createScriptedModel([calculate('c1', '6*7'), [text('It is done.'), finish()]])
+  test('arguments that were looked at and not changed are allowed as they are; calls beside each other at once', async () => {
+    const both = [...toolCall('c2', 'calculator', { expression: '1+1' }), ...calculate('c3', '2+3')]
+    const m = createScriptedModel([
+      calculate('c1', '6*7'),
+      [text('It is done.'), finish()],
+      both,
+      [text('Both are done.'), finish()],
+    ])
     const { page } = await openWeb(browser, { engine: { agents: { assistant: gated }, scripts: { m } } })
     const replies: unknown[] = []
     page.on('request', (request) => request.url().includes('/requests/') && replies.push(request.postDataJSON()))
     await ask(page, 'go')
     await card(page).getByRole('button', { name: 'Edit' }).click()
-    await card(page).getByLabel('Arguments', { exact: true }).fill('{ "expression":"6*7" }')
+    await card(page).getByLabel('expression').fill('6*8')
+    await card(page).getByLabel('expression').fill('6*7')
     await card(page).getByRole('button', { name: 'Allow' }).click()
     await expect.poll(() => answers(page).innerText()).toMatch(/42[^]*Allowed\.[^]*It is done/u)
     expect(replies).toEqual([{ approved: true }])
+
+    await ask(page, 'again')
+    const all = answers(page).last().getByRole('group', { name: 'All calls that wait' })
+    await expect.poll(() => all.innerText()).toContain('2 calls wait')
+    // Who changes one decides on it alone.
+    await card(page).getByRole('button', { name: 'Edit' }).click()
+    await all.waitFor({ state: 'detached' })
+    await card(page).getByRole('button', { name: 'Cancel editing' }).click()
+    await all.getByRole('button', { name: 'Allow all' }).click()
+    await expect.poll(() => answers(page).last().innerText()).toMatch(/\b2\b[^]*\b5\b[^]*Both are done/u)
+    expect(await all.count()).toBe(0)
+    expect(replies).toEqual([{ approved: true }, { approved: true }, { approved: true }])
   })
 
   test('a tool of the client waits over a reload and is answered in place, with JSON, words or an error', async () => {
@@ -122,7 +147,11 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
   test('a declared input is a form; a question of a step is one too; an answer without words is a tree', async () => {
     const book = async ({ days }: { days: unknown }, context: ExecutionContext) => {
       const city = await context.request({ message: 'Which city?', schema: { type: 'string' } })
-      return { city, days }
+      // As a question of an MCP server comes.
+      const asked = { reason: 'mcp-elicitation', message: 'The MCP server "files" asks: Which class?' }
+      const schema = { type: 'object', properties: { class: { type: 'string' } } }
+      const level = await context.request({ ...asked, schema }).then(String, () => 'none')
+      return { city, days, level }
     }
     const trip = `input:
   days: { type: integer, description: "How long" }
@@ -131,15 +160,21 @@ workflow:
 return: "$booked"
 `
     const { page } = await openWeb(browser, { engine: { agents: { trip }, steps: { book: book as never } } })
+    const replies: unknown[] = []
+    page.on('request', (request) => request.url().includes('/requests/') && replies.push(request.postDataJSON()))
     await page.getByTestId('send-button').click()
     expect(await page.getByRole('alert').innerText()).toBe('days is missing.')
     await page.getByLabel('days').fill('3')
     await page.getByTestId('send-button').click()
-    const question = page.getByRole('region', { name: 'A question to you' })
+    const question = page.getByRole('region', { name: 'A question for you' })
     await expect.poll(() => question.innerText()).toContain('Which city?')
     await page.reload()
     await question.getByRole('textbox').fill('Rome')
     await question.getByRole('button', { name: 'Answer', exact: true }).click()
+    await expect.poll(() => question.innerText()).toContain('The MCP server "files" asks: Which class?')
+    await question.getByRole('button', { name: 'Decline' }).click()
+    await expect.poll(() => answers(page).innerText()).toContain('days: 3')
+    expect(replies).toEqual([{ value: 'Rome' }, { declined: true }])
     await expect.poll(() => answers(page).innerText()).toMatch(/Which city\? — Rome[^]*value: "Rome"[^]*days: 3/u)
     expect(await page.getByTestId('user-message').innerText()).toMatch(/days\s*3/u)
   })

@@ -126,7 +126,7 @@ describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => 
 
   test.each(Object.entries(rooms))('%s', async (name, { path, ready, open, allows }) => {
     const shared = { url: server.url, close: () => Promise.resolve() }
-    const { page } = await openTabs(browser, shared, { path: path(full), ...(allows && { allows }) })
+    const { page } = await openTabs(browser, shared, { path: path(full), chats: true, ...(allows && { allows }) })
     await page.locator(ready).first().waitFor()
     await open?.(page)
     // A turn that still runs is busy, too.

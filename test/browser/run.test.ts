@@ -177,7 +177,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
 
     await row(page, 'main/answer/1').click()
     await expect.poll(() => page.url()).toContain('sel=main/answer/1')
-    const back = page.getByRole('button', { name: 'Return to live' })
+    const back = page.getByRole('button', { name: 'Back to live' })
     await back.waitFor()
     await page.keyboard.press('f')
     await back.waitFor({ state: 'detached' })
@@ -520,12 +520,10 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await expect.poll(() => page.locator('[data-testid=open-request] :focus').count()).toBe(1)
     await enter(page, approval.getByRole('button', { name: 'Edit' }))
     await expect
-      .poll(() =>
-        approval.getByLabel('Arguments', { exact: true }).evaluate((field) => field === document.activeElement),
-      )
+      .poll(() => approval.getByLabel('amount', { exact: true }).evaluate((field) => field === document.activeElement))
       .toBe(true)
     await page.keyboard.press('Control+a')
-    await page.keyboard.type('{"amount": 7}')
+    await page.keyboard.type('7')
     await enter(page, approval.getByRole('button', { name: 'Allow' }))
     const tool = asked.filter({ hasText: 'locate' })
     await tool.getByRole('button', { name: 'Answer locate' }).click()
@@ -746,7 +744,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.goto(`${server.url}/runs/${id}`)
     await page.getByRole('button', { name: 'Fork' }).click()
     const dialog = page.getByRole('dialog')
-    const programs = dialog.getByRole('group', { name: 'What its recording sets to work here' })
+    const programs = dialog.getByRole('group', { name: 'What its recording would start here' })
     await programs.getByText('starts the program sh -c').waitFor()
     await page.setViewportSize({ width: 360, height: 740 })
     expect(await flaws(page)).toEqual([])
@@ -760,7 +758,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await expect.poll(() => agrees.isChecked()).toBe(false)
     const agents = dialog.getByRole('combobox', { name: 'Agent' })
     await agents.selectOption('a')
-    await dialog.getByText('sets nothing to work here but models').waitFor()
+    await dialog.getByText('starts nothing here except models').waitFor()
     expect(stranger.hasRun()).toBe(false)
     await agents.selectOption('')
     await programs.waitFor()

@@ -79,6 +79,7 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
       '/chat/evil?thread=thread_one',
       `/chat/evil?draft=${odd}&run=${ids[0]}&panel=frames`,
       `/chat/${odd}`,
+      `/beside?a=evil&thread=thread_one&a=evil&model=${odd}&system=${odd}&with=${odd}&thread=thread_two&a=${odd}`,
       '/runs',
       `/runs?q=${odd}&agent=${odd}`,
       ...ids.map((id) => `/runs/${id}`),

@@ -127,7 +127,7 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
 
     await page.goto(`${server.url}/runs/${own.id}?sel=main/answer/1&tab=prompt`)
-    await page.getByText('Prompts are not shown to users.').waitFor()
+    await page.getByText('Your role may not read prompts.').waitFor()
     await page.goto(`${server.url}/runs/${own.id}?tab=args`)
     await page.getByText('Good morning').first().waitFor()
     expect(await page.getByRole('tabpanel').innerText()).not.toContain('pipeline')

@@ -21,13 +21,13 @@ const model = (name) =>
   createScriptedModel((call) => [...(name === 'slow' ? [latch()] : []), text(systemOf(call)), finish()])
 export default { server: { graceMs: 0, edit: ${edit} }, models: { providers: { echo: model } } }
 `
-const agent = (says: string) => `workflow:
+const agent = (says: string, model = 'echo:plain') => `workflow:
   - id: answer
     type: llm
-    config: { model: "echo:plain", stream: true, system: "${says}", messages: $input.messages }
+    config: { model: "${model}", stream: true, system: "${says}", messages: $input.messages }
 `
 
-async function open(path: string, edit = true) {
+async function open(path: string, edit = true, allows = /^$/u) {
   const root = folder({})
   const dir = join(root, 'agents')
   mkdirSync(dir)
@@ -36,7 +36,25 @@ async function open(path: string, edit = true) {
   says('We open at nine in the morning.')
   says('Good day.', 'front')
   const server = await serve({ dir, data: join(root, 'data'), env: {}, port: 0 })
-  return { root, says, ...(await openTabs(browser, server, { path })) }
+  /** Runs an agent whose model says nothing, and stops it. */
+  async function startSlow(): Promise<string> {
+    writeFileSync(join(dir, 'slow.yaml'), agent('Slow', 'echo:slow'))
+    const post = (path: string, body: object) =>
+      fetch(server.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    const input = { messages: [{ role: 'user', content: 'Hi' }] }
+    await expect.poll(async () => (await fetch(`${server.url}/api/agents/slow`)).status).toBe(200)
+    const { id } = (await (await post('/api/runs', { agentId: 'slow', input })).json()) as { id: string }
+    await post(`/api/runs/${id}/stop`, {})
+    const status = async () =>
+      ((await (await fetch(`${server.url}/api/runs/${id}`)).json()) as { status: string }).status
+    await expect.poll(status).toBe('aborted')
+    return id
+  }
+  return { root, says, startSlow, ...(await openTabs(browser, server, { path, allows })) }
 }
 
 const look = (page: Page, name: string) =>
@@ -130,7 +148,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
   })
 
   test('a run of tests goes on in another tab and is stopped there; who may not edit only reads', async () => {
-    const { page, openTab, root } = await open('/tests')
+    const { page, openTab, root, startSlow } = await open('/tests', true, /400/u)
     mkdirSync(join(root, 'tests'))
     const cases = ['a', 'b', 'c'].map((name) => `  - { name: ${name}, message: Hi }`).join('\n')
     writeFileSync(join(root, 'tests/front.yaml'), `agent: front\ncases:\n${cases}\n`)
@@ -150,6 +168,16 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     await expect.poll(() => other.locator('[data-testid=test-row][data-state=running]').count()).toBe(2)
     await other.getByRole('button', { name: 'Stop' }).click()
     await other.getByText('0 passed, 2 not run').waitFor()
+    // A run that was stopped is no test, and says why.
+    const slow = await startSlow()
+    await other.goto(`${new URL(other.url()).origin}/runs/${slow}`)
+    await other.getByRole('button', { name: 'Add as test' }).click()
+    await other.getByText('This run cannot become a test').waitFor()
+    await other.getByText(/was stopped\. A case needs a run that has ended by itself/u).waitFor()
+    expect(await other.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+    await other.goto(`${new URL(other.url()).origin}/tests`)
+    await other.getByLabel('Answers').waitFor()
+
     // By keyboard alone.
     await other.getByRole('button', { name: 'Run c' }).focus()
     await other.getByLabel('Answers').selectOption('Ask the models, run the tools, record')

@@ -33,7 +33,7 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
       },
       path: '/threads',
     })
-    await page.getByText('No conversations yet.').waitFor()
+    await page.getByText('No threads yet.').waitFor()
     const whole = async (started: Promise<Started>) => {
       const { id, threadId } = await started
       await until(server.store, id, ({ type }) => type === 'run-end')
@@ -66,7 +66,7 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
     await page.getByText('Two again.').waitFor()
     expect(await page.getByText('Two.', { exact: true }).count()).toBe(0)
     await page.getByText('2/2').waitFor()
-    await page.getByRole('button', { name: 'Branch before' }).click()
+    await page.getByRole('button', { name: 'Previous branch' }).click()
     await page.getByText('Two.', { exact: true }).waitFor()
     expect(new URL(page.url()).searchParams.get('run')).toBe(second.id)
     const tab = await openTab(`/threads/${threadId}?run=${second.id}`)

@@ -184,7 +184,7 @@ describe('millrace test', () => {
     await command.exit
     const { code, err } = await ran(['test', '--add', /run_\w+/u.exec(command.err)![0], ...flags], { cwd })
     expect(code).toBe(2)
-    expect(err).toMatch(/The run run_\w+ is aborted\. A case needs a run that has ended by itself/u)
+    expect(err).toMatch(/The run run_\w+ was stopped\. A case needs a run that has ended by itself/u)
     expect(existsSync(join(cwd, 'tests'))).toBe(false)
   })
 

@@ -1,6 +1,7 @@
 /** What the page makes of a run. */
 import type { Entry } from '../../src/part/entry.ts'
 import type { OutlineItem } from '../../src/fold/outline-item.ts'
+import { factsOf, marksOf } from '../../web/rooms/chat/beside/answer-facts.ts'
 import { createTurnFold } from '../../web/rooms/chat/turn-fold.ts'
 import { differences, nameOf, pairSteps, stepsOf } from '../../web/rooms/compare/steps.ts'
 import { measureActivity } from '../../web/rooms/run/layout/activity.ts'
@@ -38,7 +39,10 @@ export function drawRun(entries: readonly Entry[], items: readonly OutlineItem[]
     find(entry)
     turn.apply(entry)
   }
-  JSON.stringify(turn.read())
+  const said = turn.read()
+  JSON.stringify(said)
+  if (said !== undefined)
+    marksOf([factsOf(said), { ...factsOf(said), time: 0 }].map((answer) => ({ answers: [answer], isBusy: false })))
   const [start] = entries
   if (start?.type === 'run-start') saidIn(start.input, [], true)
   const steps = stepsOf(items)

@@ -43,6 +43,8 @@ describe('cursors', () => {
 
   test.each([
     ['runs', (run: string) => `/api/runs?before=${run}`],
+    ['sorted runs', (run: string) => `/api/runs?sort=cost&before=${run}`],
+    ['runs of a model', (run: string) => `/api/runs?model=m&before=${run}`],
     ['runs of an own thread', (run: string) => `/api/threads/mine?before=${run}`],
     ['messages of an own thread', (run: string) => `/api/threads/mine?messagesBefore=${run}:1`],
     ['threads', (run: string) => `/api/threads?before=${run}`],
@@ -54,6 +56,20 @@ describe('cursors', () => {
       const [foreign, nobodys] = [await get(caller, path(alices)), await get(caller, path('run_nobodys'))]
       expect(nobodys.status).toBeGreaterThanOrEqual(400)
       expect({ ...foreign, body: foreign.body.replaceAll(alices, 'run_nobodys') }).toEqual(nobodys)
+    }
+  })
+
+  test('sorted, filtered or counted, the runs of others are not there', async () => {
+    const { runOf, get } = await start()
+    await runOf('alice', 'hers')
+    const own = await runOf('bob', 'his')
+    expect(await get('bob', '/api/runs?count=1')).toEqual({ status: 200, body: '{"count":1,"isMore":false}' })
+    for (const query of ['sort=duration', 'sort=started&order=asc', 'minMs=0', 'protocol=library', 'model=script:m']) {
+      const { runs } = JSON.parse((await get('bob', `/api/runs?${query}`)).body) as { runs: { id: string }[] }
+      expect(
+        runs.map(({ id }) => id),
+        query,
+      ).toEqual([own])
     }
   })
 })

@@ -100,7 +100,9 @@ async function open(files: Record<string, string> = {}, options: Partial<Handler
     writeFileSync(join(dir, name), text)
     agents.reload()
   }
-  return { root, dir, handler, runtime, desk, send, ask, add, done, at, edit }
+  /** The same server for who comes with another access. */
+  const keyed = (access: Access) => createHandler({ runtime, access, edit: true, tests: async () => desk })
+  return { root, dir, keyed, handler, runtime, desk, send, ask, add, done, at, edit }
 }
 
 describe('test cases', () => {
@@ -159,7 +161,11 @@ describe('test cases', () => {
       },
     ])
     // What asked the model is a run like others; its recording replaces the old one.
-    expect(await runtime.store.runs.get(last.run)).toMatchObject({ protocol: 'test', agent: 'shop' })
+    expect(await runtime.store.runs.get(last.run)).toMatchObject({
+      protocol: 'test',
+      agent: 'shop',
+      threadId: `tests/${id}`,
+    })
     expect(whole).toMatchObject({ otherAnswer: 'We open at ten.', recordedRun: last.run })
     expect(whole.text).toContain('name: opening hours')
 
@@ -276,6 +282,17 @@ describe('test cases', () => {
     expect(existsSync(join(root, 'secret.yaml'))).toBe(true)
   })
 
+  test('where the folder cannot be written, that is told, and nothing is half done', async () => {
+    const { root, send, ask } = await open()
+    // In the place of the folder.
+    writeFileSync(join(root, 'tests'), '')
+    const { status, error } = await send('POST', 'tests', { run: await ask() })
+    expect([status, error?.message]).toEqual([
+      403,
+      expect.stringMatching(/^The folder tests cannot be changed: \w+\. It must be writable\.$/u),
+    ])
+  })
+
   test('a long question becomes a case as often as somebody likes, in letters of any script', async () => {
     const { send, ask, add, desk } = await open()
     const run = await ask('How many orders did we get last week in the northern region, and why?')
@@ -344,13 +361,28 @@ describe('test cases', () => {
   })
 
   test('who may read agents reads them; only who may edit adds, runs and deletes', async () => {
-    const { add, send, at } = await open()
+    const { add, send, at, keyed } = await open()
     const id = await add()
     expect(await send('GET', 'tests', undefined, 'admin')).toMatchObject({ status: 200 })
     for (const who of ['alice', 'operator', 'admin of acme'] as const) {
       expect(await send('GET', 'tests', undefined, who), who).toMatchObject({ status: 403 })
       expect(await send('POST', 'tests/run', {}, who), who).toMatchObject({ status: 403 })
       expect(await send('DELETE', at(id), undefined, who), who).toMatchObject({ status: 403 })
+    }
+    // For a key of other agents, or of one agent, the cases of another one are not there.
+    const key = (agents: string[]) => ({
+      ...createTestAccess(),
+      identify: () => ({ id: 'key:x', roles: ['operator'] as const, agents }),
+    })
+    for (const [agents, count] of [
+      [['front'], 0],
+      [['shop'], 1],
+    ] as const) {
+      const handler = keyed(key([...agents]))
+      const listed = await handler(new Request('http://x/api/tests'))
+      expect(((await listed.json()) as Answer)['cases']).toHaveLength(count)
+      expect((await handler(new Request(`http://x/api/${at(id)}`))).status).toBe(count === 0 ? 404 : 200)
+      expect((await handler(new Request('http://x/api/tests/run', { method: 'POST' }))).status).toBe(403)
     }
     const closed = await open({}, { edit: false })
     const run = await closed.ask()
@@ -365,5 +397,69 @@ describe('test cases', () => {
     expect(await closed.send('GET', 'tests')).toMatchObject({ status: 200, cases: [] })
     const bare = await open({}, { tests: undefined as never })
     expect(await bare.send('GET', 'tests')).toMatchObject({ status: 400 })
+  })
+
+  test('a run that another agent has recorded elsewhere is added only by who agrees; it plays the agent here', async () => {
+    const elsewhere = await open({ 'shop.yaml': agent('We never open.') })
+    const run = await elsewhere.ask()
+    const exported = await elsewhere.handler(
+      new Request(`http://x/api/runs/${run}/export`, { headers: headersFor('admin') }),
+    )
+    const { send, handler, done, root } = await open()
+    const headers = { ...headersFor('admin'), 'content-type': 'application/x-ndjson' }
+    const body = await exported.text()
+    const imported = await handler(new Request('http://x/api/runs/import', { method: 'POST', headers, body }))
+    expect(imported.status).toBe(201)
+    expect(await send('GET', `tests/draft?run=${run}`)).toMatchObject({ answer: 'We never open.', programs: [] })
+    expect(await send('POST', 'tests', { run })).toMatchObject({
+      status: 403,
+      error: { code: 'foreign-run' },
+      programs: [],
+    })
+    expect(existsSync(join(root, 'tests'))).toBe(false)
+    const { id, status } = await send('POST', 'tests', { run, trust: true })
+    expect(status).toBe(201)
+    await done()
+    const { cases } = await send('GET', 'tests')
+    expect(cases).toMatchObject([{ id, last: { status: 'passed', warnings: 1 } }])
+  })
+
+  test('a conversation with the server’s history becomes turns; a stopped run says why it cannot be one', async () => {
+    const yaml = agent('We open at nine.').replace('workflow:', 'history: server\nworkflow:')
+    const { send, runtime, done, at } = await open({ 'talk.yaml': yaml, 'slow.yaml': agent('Slow', 'echo:held') })
+    const say = async (content: string) => {
+      const input = { messages: [{ role: 'user', content }] }
+      const { id } = await send('POST', 'runs', { agentId: 'talk', threadId: 't1', input })
+      await until(runtime.store, id, ({ type }) => type === 'run-end')
+      return id as string
+    }
+    await say('Hello')
+    const { id } = await send('POST', 'tests', { run: await say('When do you open?'), name: 'talk' })
+    expect(await done()).toMatchObject({ passed: 1 })
+    const { turns, cases } = await send('GET', at(id))
+    expect([turns, cases.map((turn: any) => turn.input.messages[0].content)]).toEqual([
+      2,
+      ['Hello', 'When do you open?'],
+    ])
+
+    const started = await send('POST', 'runs', {
+      agentId: 'slow',
+      input: { messages: [{ role: 'user', content: 'Hi' }] },
+    })
+    await until(runtime.store, started['id'], ({ type }) => type === 'prompt')
+    const draft = `tests/draft?run=${started['id']}`
+    expect(await send('GET', draft)).toMatchObject({
+      status: 400,
+      error: { message: expect.stringContaining('has not ended') },
+    })
+    await send('POST', `runs/${started['id']}/stop`)
+    await until(runtime.store, started['id'], ({ type }) => type === 'run-end')
+    expect(await send('GET', draft)).toMatchObject({
+      status: 400,
+      error: {
+        code: 'bad-run',
+        message: expect.stringContaining('was stopped. A case needs a run that has ended by itself'),
+      },
+    })
   })
 })

@@ -129,7 +129,7 @@ function Form({ run, draft, onAdded }: { run: string; draft: TestDraft; onAdded(
         <div className={css.programs}>
           <p>
             This run was recorded elsewhere, by another agent than the one here. A test plays the agent here with what
-            the recording says, and sets nothing of it to work.
+            the recording says, and starts nothing that the recording names.
           </p>
           {programs.length > 0 && (
             <ul>

@@ -1,13 +1,18 @@
 /** The three kinds of answers to a run: yes or no, the result of a tool, a value. */
-import { useEffect, useId, useRef, useState, type FormEvent, type RefObject } from 'react'
+import { useEffect, useRef, useState, type FormEvent, type RefObject } from 'react'
 import type { ClientAnswer } from '../../src/client/client.ts'
 import type { RequestView } from '../../src/fold/run-view.ts'
 import { equal } from '../../src/part/equal.ts'
+import { safeUrl } from '../../src/react/safe-url.ts'
+import { toolSchema } from '../data/tool-schema.ts'
+import { ArgumentsField, editedArguments, readEdited, type EditedArguments } from './ArgumentsField.tsx'
 import { Button } from './Button.tsx'
+import { JsonField, readJson } from './JsonField.tsx'
 import { readFields, SchemaForm, type FormFields, type Schema } from './SchemaForm.tsx'
 import css from './OpenRequest.module.css'
 
 export interface AnswerProps {
+  runId: string
   request: RequestView
   isBusy: boolean
   isRow: boolean
@@ -23,6 +28,7 @@ interface EditProps {
 }
 
 export function ApprovalForm({
+  runId,
   request,
   isBusy,
   isRow,
@@ -32,27 +38,31 @@ export function ApprovalForm({
   onEditing,
 }: AnswerProps & EditProps) {
   const form = useRef<HTMLFormElement>(null)
-  const [text, setText] = useState('')
+  const [edited, setEdited] = useState<EditedArguments>()
+  const [isOpening, setOpening] = useState(false)
   const [reason, setReason] = useState('')
-  const [fault, setFault] = useState<string>()
   const name = request.toolName ?? 'it'
   useFocusAfter(form, isEditing)
   const allow = (event: FormEvent) => {
     event.preventDefault()
-    if (!isEditing) return send({ approved: true }, form.current)
-    const read = readJson(text)
-    if (read === undefined) return setFault('The arguments must be JSON. A text stands in "quotes".')
+    if (!isEditing || edited === undefined) return send({ approved: true }, form.current)
+    const read = readEdited(edited, request.input)
+    if ('fault' in read) return setEdited({ ...edited, fault: read.fault })
     // What was not changed is allowed as it was asked.
     send({ approved: true, ...(!equal(read.value, request.input) && { input: read.value }) }, form.current)
   }
-  const edit = (on: boolean) => {
-    setText(JSON.stringify(request.input, undefined, 2) ?? '')
-    setFault(undefined)
-    onEditing(on)
+  const edit = async () => {
+    setOpening(true)
+    const schema = (await toolSchema(runId, name)) as Schema | undefined
+    setEdited(editedArguments(request.input, schema))
+    setOpening(false)
+    onEditing(true)
   }
   return (
     <form ref={form} className={css.form} data-wide={isEditing || undefined} onSubmit={allow}>
-      {isEditing && <JsonField label="Arguments" text={text} fault={fault} onChange={setText} />}
+      {isEditing && edited !== undefined && (
+        <ArgumentsField edited={edited} input={request.input} onChange={setEdited} />
+      )}
       <div className={css.actions}>
         {(!isRow || isEditing) && (
           <input
@@ -64,11 +74,11 @@ export function ApprovalForm({
           />
         )}
         <Button
-          disabled={isBusy}
+          disabled={isBusy || isOpening}
           data-first
           aria-label={isEditing ? 'Cancel editing' : `Edit the arguments of ${name}`}
           aria-describedby={describedBy}
-          onClick={() => edit(!isEditing)}
+          onClick={() => (isEditing ? onEditing(false) : void edit())}
         >
           {isEditing ? 'Cancel' : 'Edit'}
         </Button>
@@ -154,6 +164,7 @@ export function ValueForm({ request, isBusy, isRow, describedBy, send }: AnswerP
   const form = useRef<HTMLFormElement>(null)
   const schema = ('schema' in request ? request.schema : undefined) as Schema | undefined
   const isChoice = schema?.type === 'boolean'
+  const server = serverOf(request)
   const isObject = schema?.properties !== undefined
   const [isOpen, setOpen] = useState(!isRow || isChoice)
   const [fields, setFields] = useState<FormFields>({})
@@ -172,7 +183,9 @@ export function ValueForm({ request, isBusy, isRow, describedBy, send }: AnswerP
   }
   return (
     <form ref={form} className={css.form} data-wide={(isOpen && !isChoice) || undefined} onSubmit={answer}>
-      {isOpen && !isChoice && <SchemaForm schema={shown} fields={fields} onChange={setFields} />}
+      {isOpen && !isChoice && server?.url === undefined && (
+        <SchemaForm schema={shown} fields={fields} onChange={setFields} />
+      )}
       {faults.length > 0 && (
         <p className={css.error} role="alert">
           {faults.join(' ')}
@@ -186,11 +199,20 @@ export function ValueForm({ request, isBusy, isRow, describedBy, send }: AnswerP
               look="danger"
               disabled={isBusy}
               aria-describedby={describedBy}
-              onClick={() => send({ cancelled: true }, form.current)}
+              onClick={() => send(server === undefined ? { cancelled: true } : { declined: true }, form.current)}
             >
-              Give no answer
+              {server === undefined ? 'Give no answer' : 'Decline'}
             </Button>
-            {isChoice ? (
+            {server?.url !== undefined ? (
+              <>
+                <a href={server.url} target="_blank" rel="noopener noreferrer nofollow">
+                  Open {new URL(server.url).host}
+                </a>
+                <Button look="primary" disabled={isBusy} onClick={() => send({ value: true }, form.current)}>
+                  Continue
+                </Button>
+              </>
+            ) : isChoice ? (
               <>
                 <Button data-first disabled={isBusy} onClick={() => send({ value: false }, form.current)}>
                   No
@@ -217,6 +239,13 @@ export function ValueForm({ request, isBusy, isRow, describedBy, send }: AnswerP
   )
 }
 
+/** Of a question of an MCP server: it may ask for something at an address. */
+function serverOf(request: RequestView): { url?: string | undefined } | undefined {
+  if (request.kind !== 'input' || request.reason !== 'mcp-elicitation') return undefined
+  const url = request.metadata?.['mode'] === 'url' ? request.metadata['url'] : undefined
+  return { url: typeof url === 'string' ? safeUrl(url) : undefined }
+}
+
 interface OpenFormProps {
   name: string | undefined
   describedBy: string
@@ -235,43 +264,4 @@ function OpenForm({ name, describedBy, onOpen }: OpenFormProps) {
       Answer
     </Button>
   )
-}
-
-interface JsonFieldProps {
-  label: string
-  text: string
-  fault?: string | undefined
-  onChange: (text: string) => void
-}
-
-function JsonField({ label, text, fault, onChange }: JsonFieldProps) {
-  const id = useId()
-  return (
-    <div className={css.json}>
-      <label htmlFor={id}>{label}</label>
-      <textarea
-        id={id}
-        aria-describedby={fault === undefined ? undefined : `${id}-fault`}
-        value={text}
-        rows={3}
-        spellCheck={false}
-        data-first
-        aria-invalid={fault !== undefined}
-        onChange={(event) => onChange(event.target.value)}
-      />
-      {fault !== undefined && (
-        <p id={`${id}-fault`} className={css.error} role="alert">
-          {fault}
-        </p>
-      )}
-    </div>
-  )
-}
-
-function readJson(text: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch {
-    return undefined
-  }
 }

@@ -14,6 +14,7 @@ import { useNow } from '../data/media.ts'
 import { mayAnswer, useSignedIn } from '../data/server.ts'
 import { Arguments } from './Arguments.tsx'
 import { moment } from './format.ts'
+import { useMarkEdited } from './edited-requests.ts'
 import { Icon } from './Icon.tsx'
 import { ApprovalForm, ResultForm, ValueForm, type AnswerProps } from './AnswerForms.tsx'
 import { SignInForm } from './SignInForm.tsx'
@@ -55,7 +56,8 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
   const { timestamp, deadline } = request
   const word = sent.word ?? outcome
   const told = sent.fault ?? fault
-  const props: AnswerProps = { request, isBusy: sent.isBusy, isRow, describedBy: `${id}-facts`, send }
+  useMarkEdited(request.requestId, isEditing && word === undefined)
+  const props: AnswerProps = { runId, request, isBusy: sent.isBusy, isRow, describedBy: `${id}-facts`, send }
   return (
     <div
       className={css.request}
@@ -100,7 +102,7 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
         </p>
       ) : word !== undefined ? (
         <output className={css.done}>
-          <Icon name={word === 'Denied' ? 'close' : 'check'} /> {word}
+          <Icon name={/^(?:Denied|Declined|Not)/u.test(word) ? 'close' : 'check'} /> {word}
         </output>
       ) : request.kind === 'approval' ? (
         <ApprovalForm {...props} isEditing={isEditing} onEditing={setEditing} />
@@ -137,6 +139,8 @@ function Question({ request, isOthers }: { request: RequestView; isOthers: boole
 }
 
 function wordOf(answer: ClientAnswer): string {
+  if ('declined' in answer) return 'Declined'
+  if ('cancelled' in answer) return 'Not answered'
   if (!('approved' in answer)) return 'Answered'
   return answer.approved ? 'Allowed' : 'Denied'
 }

@@ -137,7 +137,8 @@ function typeOf({ type, enum: options }: Schema): string | undefined {
   return first ?? (options?.every((option) => typeof option === 'string') === true ? 'string' : undefined)
 }
 
-function toField(value: unknown): string {
+/** As it stands in a field. */
+export function toField(value: unknown): string {
   if (value === undefined) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

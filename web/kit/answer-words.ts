@@ -9,5 +9,6 @@ export function answerWords(answer: Reply | undefined, by: Actor | undefined): s
     if (!answer.approved) return `Denied${who}.`
     return answer.input === undefined ? `Allowed${who}.` : `Allowed with other arguments${who}.`
   }
-  return 'cancelled' in answer ? `Cancelled${who}.` : `Answered${who}.`
+  if (!('cancelled' in answer)) return `Answered${who}.`
+  return answer.declined === true ? `Declined${who}.` : `Not answered${who}.`
 }

@@ -43,6 +43,14 @@ test.each<[error: object, told: Partial<ToldError>]>([
     { title: 'There is no run r.', canRetry: false, link: { href: '/runs', label: 'All runs' } },
   ],
   [
+    { code: 'unknown-test', message: 'There is no test case a/b.' },
+    { title: 'There is no test case a/b.', canRetry: false, link: { href: '/tests', label: 'All tests' } },
+  ],
+  [
+    { code: 'bad-run', message: 'The run r was stopped.' },
+    { title: 'This run cannot become a test', detail: 'The run r was stopped.', canRetry: false },
+  ],
+  [
     { code: 'of-their-own', message: inStep('no stock') },
     { detail: 'no stock', code: 'of-their-own', canRetry: true },
   ],

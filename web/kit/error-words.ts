@@ -53,6 +53,8 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'access-unavailable': { title: 'The server cannot find out who you are' },
     closing: { title: 'The server is stopping' },
     'unknown-agent': { title: 'There is no such agent', final: true },
+    'bad-run': { title: 'This run cannot become a test', final: true },
+    'tests-running': { title: 'Other tests are running' },
     forbidden: { title: 'This is not allowed', final: true },
   } as const),
 )
@@ -60,6 +62,7 @@ const kinds = new Map<string, { title: string; final?: true }>(
 const links = new Map([
   ['unknown-run', { href: '/runs', label: 'All runs' }],
   ['unknown-thread', { href: '/threads', label: 'All threads' }],
+  ['unknown-test', { href: '/tests', label: 'All tests' }],
   ['unknown-agent', { href: '/agents', label: 'All agents' }],
 ])
 
@@ -90,7 +93,7 @@ export function explain(error: unknown): ToldError {
     return { title: 'Too many runs at once', detail: said, code, canRetry: true, ...after(retryAfter) }
   }
   const link = links.get(code)
-  if (code === 'unknown-run' || code === 'unknown-thread')
+  if (code === 'unknown-run' || code === 'unknown-thread' || code === 'unknown-test')
     return { title: said, code, canRetry: false, ...(link && { link }) }
   if (code === 'forbidden' && actionOf.test(said))
     return { title: 'Your role does not allow this.', code, canRetry: false }

@@ -34,7 +34,7 @@ export function OfflineBanner() {
   return (
     <div className={css.offline}>
       <strong role="alert">The server cannot be reached.</strong>{' '}
-      <span>{seconds > 0 ? `Retry in ${seconds} s.` : 'Trying.'} What is shown stays.</span>
+      <span>{seconds > 0 ? `Retry in ${seconds} s.` : 'Connecting.'} What is shown stays.</span>
       <Button onClick={retryConnection}>Retry now</Button>
     </div>
   )

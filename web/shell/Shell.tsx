@@ -55,7 +55,7 @@ export function Shell({ children }: { children: ReactNode }) {
           main.current?.focus()
         }}
       >
-        Skip to the room
+        Skip to the content
       </a>
       <nav className={css.rail} aria-label="Rooms">
         {shown.map(({ path: to, prefix, label, icon }) => (

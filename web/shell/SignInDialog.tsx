@@ -105,7 +105,7 @@ function KeyForm({ onDone, isAlone }: { onDone(): void; isAlone: boolean }) {
         A key that you were given, or the server's <code>MILLRACE_API_KEY</code>. This tab keeps it until it is closed.
       </p>
       <Button type="submit" look={isAlone ? 'primary' : undefined} disabled={typed.trim() === '' || isTrying}>
-        {isTrying ? 'Trying' : 'Enter'}
+        {isTrying ? 'Signing in' : 'Enter'}
       </Button>
     </form>
   )

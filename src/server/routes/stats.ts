@@ -14,16 +14,11 @@ const windows = new Map([
 ])
 
 const mostSlices = 120
+const longest = { since: 40, until: 40, agent: 256, window: 10, slices: 10 }
 
 /** Default: the last seven days. With `window` or `slices` also per slice of time. */
 export async function getStats({ server: { runtime }, filter }: RequestContext, url: URL): Promise<Response> {
-  const { since, until, agent, window, slices } = readQuery(url, {
-    since: 40,
-    until: 40,
-    agent: 256,
-    window: 10,
-    slices: 10,
-  })
+  const { since, until, agent, window, slices } = readQuery(url, longest)
   const { store } = runtime
   const count = slices === undefined ? undefined : wholeNumber(slices, 'slices', 1, mostSlices)
   const length = window === undefined ? week : windows.get(window)

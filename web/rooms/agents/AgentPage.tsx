@@ -22,6 +22,8 @@ import { useActiveSteps } from './use-active-steps.ts'
 import { withFix } from '../../kit/yaml/with-fix.ts'
 import css from './Agents.module.css'
 
+const mistaken = 'A file with mistakes is not saved.'
+
 const YamlEditor = lazy(() => import('../../kit/yaml/YamlEditor.tsx'))
 
 export function AgentPage({ id }: { id: string }) {
@@ -94,7 +96,12 @@ export function AgentPage({ id }: { id: string }) {
           </nav>
         )}
         {canEdit && (
-          <Button look="primary" disabled={!canSave || faults.length > 0} onClick={() => void save()}>
+          <Button
+            look="primary"
+            disabled={!canSave || faults.length > 0}
+            title={faults.length > 0 ? mistaken : isChanged ? undefined : 'Nothing to save'}
+            onClick={() => void save()}
+          >
             {saving.isBusy ? 'Saving' : 'Save'}
           </Button>
         )}
@@ -126,7 +133,7 @@ export function AgentPage({ id }: { id: string }) {
       )}
       {canEdit && isChanged && theirs === undefined && !isRuns && (
         <div className={css.unsaved}>
-          <span>Unsaved changes</span>
+          <span>{faults.length === 0 ? 'Unsaved changes' : `Unsaved changes. ${mistaken}`}</span>
           <Button look="quiet" aria-pressed={isCompared} onClick={() => setCompared(!isCompared)}>
             Show changes
           </Button>

@@ -23,7 +23,8 @@ import { toDraft, toMessage, type Attachment } from './send.ts'
 import type { TurnActions } from './TurnView.tsx'
 import { useAsking } from './use-asking.ts'
 import { useBodyLimit } from './use-body-limit.ts'
-import { useChat, useChatTitle } from './use-chat.ts'
+import { useChat } from './use-chat.ts'
+import { useChatTitle } from './use-chat-title.ts'
 import { useChanges } from './use-changes.ts'
 import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
@@ -169,10 +170,10 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           <Button
             icon="columns"
             aria-label="Side by side"
-            title="Ask two to four agents or models the same"
+            title="Ask two to four agents or models the same question"
             onClick={() => navigate(besideOf(id, changed.changes))}
           >
-            <span className={css.wide}>Side by side</span>
+            <span className={css.widest}>Side by side</span>
           </Button>
           <CopyAs request={request} />
         </ChatHeader>

@@ -110,7 +110,7 @@ function Question({ item, runId, isLive }: { item: QuestionItem; runId: string; 
   const { request, response } = item.ask
   if (response === undefined && isLive) {
     return (
-      <section className={toolCss.question} aria-label="A question to you">
+      <section className={toolCss.question} aria-label="A question for you">
         <OpenRequest key={request.requestId} request={request} runId={runId} />
       </section>
     )

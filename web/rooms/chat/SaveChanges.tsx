@@ -60,7 +60,7 @@ export function SaveChanges({ agentId, changes, onClose, onSaved }: Props) {
         {proposed.error !== undefined && <ErrorNote error={proposed.error} onRetry={proposed.reload} isFlush />}
         {hasMoved && (
           <p role="alert" className={css.moved}>
-            Somebody has changed the file meanwhile. These are your changes of what it is now.
+            The file has changed meanwhile. These are your changes to what it is now.
           </p>
         )}
         {value !== undefined && <Proposed before={value.file} next={value.next} />}

@@ -5,13 +5,14 @@ import type { Message } from '../../../src/part/message.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { DecideAll } from '../../kit/DecideAll.tsx'
 import { cost, duration, moment, tokens, tokenSides } from '../../kit/format.ts'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
 import { AddTest } from '../../kit/AddTest.tsx'
 import { ItemView } from './ItemView.tsx'
 import type { ShownTurn } from './use-chat.ts'
-import { answerText, isActive, type ChatTurn } from './turn.ts'
+import { answerText, isActive, openRequests, type ChatTurn } from './turn.ts'
 import { UserMessage } from './UserMessage.tsx'
 import css from './chat.module.css'
 
@@ -49,6 +50,7 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
         {turn.items.map((item) => (
           <ItemView key={item.key} item={item} runId={turn.runId} isLive={isLive} />
         ))}
+        {isLive && <DecideAll runId={turn.runId} requests={openRequests(turn.items)} />}
         <Output turn={turn} />
         {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waiting for the model…</p>}
         <End turn={turn} onRetry={again === undefined || !isLast ? undefined : () => again(turn)} />

@@ -56,8 +56,7 @@ export function createFrames(name: string): WireFrames {
     before.push(entry)
     const { state } = encoder
     add(encoder.encode(entry), at)
-    if (state === 'open' && encoder.state === 'broken')
-      note('Broken off: this protocol has no frame for a failure.', at)
+    if (state === 'open' && encoder.state === 'broken') note('Cut off: this protocol has no frame for a failure.', at)
   }
 
   function note(words: string, at: number): void {

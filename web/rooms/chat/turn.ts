@@ -137,6 +137,15 @@ export function isActive({ status }: Pick<ChatTurn, 'status'>): boolean {
   return status === 'running' || status === 'suspended'
 }
 
+/** What waits for an answer, in the order in which it was asked. */
+export function openRequests(items: readonly Item[]): RequestView[] {
+  return items.flatMap((item) => {
+    if (item.kind !== 'tool' && item.kind !== 'question') return []
+    const open = item.ask !== undefined && item.ask.response === undefined ? [item.ask.request] : []
+    return item.kind === 'tool' ? [...open, ...openRequests(item.agent?.items ?? [])] : open
+  })
+}
+
 /** The answer's text, as it is copied and sent back by clients that keep the conversation. */
 export function answerText({ items }: ChatTurn): string {
   return items.flatMap((item) => (item.kind === 'text' ? [item.text] : [])).join('')

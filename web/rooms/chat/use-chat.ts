@@ -1,14 +1,11 @@
 /** A chat with an agent: the turns of its thread, and what is being sent. */
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from 'react'
-import { textOf } from '../../../src/fold/run-view.ts'
-import { longestTitle } from '../../../src/part/thread-title.ts'
 import { messageOf } from '../../../src/part/error.ts'
 import type { StepChange } from '../../../src/part/agent-settings.ts'
 import type { Message } from '../../../src/part/message.ts'
 import type { Actor } from '../../../src/part/principal.ts'
 import type { MessageMode, WaitingMessage } from '../../../src/part/sent-message.ts'
 import { api, client } from '../../data/client.ts'
-import { useThreadName } from '../../data/server.ts'
 import { pathOf, type BranchPoint } from './branches.ts'
 import { pipelineOf } from './override.ts'
 import { randomKey, toOutgoing, type Outgoing } from './send.ts'
@@ -201,16 +198,6 @@ export function useChat(options: ChatOptions): Chat {
 async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
   const pipeline = await pipelineOf(body.agentId, changes)
   return pipeline === undefined ? body : { ...body, pipeline }
-}
-
-/** What the thread is called. Until the server has told: its first words here, or its id. */
-export function useChatTitle(threadId: string | undefined, { thread, turns, sent }: Chat): string | undefined {
-  const nameOf = useThreadName()
-  if (threadId === undefined) return undefined
-  if (thread.title !== undefined) return thread.title
-  const asked = turns[0]?.turn.asked ?? sent[0]?.asked ?? []
-  const words = asked.map(textOf).join(' ').trim()
-  return words === '' ? (thread.isLoading ? undefined : nameOf(threadId).name) : words.slice(0, longestTitle)
 }
 
 /** Ids of messages that a run has, or that began it. */

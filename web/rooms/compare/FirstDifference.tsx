@@ -20,7 +20,7 @@ export function FirstDifference({ same, divergence, a, b }: Compared) {
     <section className={css.first} aria-label="First difference">
       <p>
         <b>First difference:</b> <code>{step || 'the run'}</code>
-        {hasOtherType ? ', which goes on otherwise' : fields.length > 0 && ' in '}
+        {hasOtherType ? ', another kind of entry' : fields.length > 0 && ' in '}
         {!hasOtherType && fields.length > 0 && <code>{fields.join(', ')}</code>}
       </p>
       <div className={css.pair}>

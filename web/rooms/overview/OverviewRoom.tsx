@@ -163,7 +163,7 @@ function Tile({ name, title, value, href, isBad, change, note }: TileProps) {
       <dd className="num" data-bad={isBad || undefined}>
         {href === undefined ? value : <Link href={href}>{value}</Link>}
         {change !== undefined && (
-          <small className={css.change} title="Beside the time before, of the same length">
+          <small className={css.change} title="Compared with the time before, of the same length">
             {change}
           </small>
         )}

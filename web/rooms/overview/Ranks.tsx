@@ -9,7 +9,7 @@ import css from './Overview.module.css'
 
 const most = 10
 /** It counts in no other column. */
-const waitedTitle = 'Half of the calls that asked a person or a client waited no longer for the reply'
+const waitedTitle = 'Half of the calls that asked a person or a client were answered within this time'
 
 interface Props {
   stats: Pick<WindowStats, 'tools'> & Pick<Totals, 'usageByAgent' | 'usageByModel' | 'errors'>
@@ -29,7 +29,10 @@ export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, ra
           <table>
             <Heads
               names={['Tool', 'Calls', 'Errors', 'p50', 'p95', 'Waited']}
-              titles={{ p50: 'Half of the calls took no longer', p95: 'The slowest 5 % took longer' }}
+              titles={{
+                p50: 'Half of the calls took no longer than this',
+                p95: 'The slowest 5 % took longer than this',
+              }}
             />
             <tbody>
               {slowest.map(({ name, calls, errors, p50, p95, waited }) => (

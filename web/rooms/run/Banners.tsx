@@ -1,5 +1,9 @@
 /** What a reader must not miss: why it failed, what it waits for, and what is wrong with its log. */
+import type { RequestView } from '../../../src/fold/run-view.ts'
+import { api } from '../../data/client.ts'
+import { useResource } from '../../data/resource.ts'
 import { useSignedIn } from '../../data/server.ts'
+import { DecideAll } from '../../kit/DecideAll.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { Button } from '../../kit/Button.tsx'
 import { explain } from '../../kit/error-words.ts'
@@ -44,7 +48,7 @@ export function Banners({ room }: { room: Room }) {
       {fault !== undefined && (
         <div className={css.banner} data-kind="fault" role="alert">
           <Icon name="warn" />
-          <p>The log of this run is not in its legal order: {fault.text}</p>
+          <p>The entries of this run are in an order that cannot be: {fault.text}</p>
           {fault.seq !== undefined && <Button onClick={() => room.select(String(fault.seq))}>Show the entry</Button>}
         </div>
       )}
@@ -53,10 +57,20 @@ export function Banners({ room }: { room: Room }) {
           {model.facts.open.map((mark) => (
             <Asked key={mark.seq} room={room} mark={mark} isRow={model.facts.open.length > 1} />
           ))}
+          {model.facts.open.length > 1 && <All room={room} marks={model.facts.open} />}
         </section>
       )}
     </div>
   )
+}
+
+/** Several at once. They are asked for together: the rows read one entry each. */
+function All({ room: { id }, marks }: { room: Room; marks: readonly OutlineMark[] }) {
+  const path = `/api/runs/${encodeURIComponent(id)}/requests`
+  const { value } = useResource(`${path} ${marks.map(({ seq }) => seq).join(' ')}`, (signal) =>
+    api<{ requests: RequestView[] }>(path, { signal }),
+  )
+  return value && <DecideAll runId={id} requests={value.requests} />
 }
 
 /** `isRow`: one of several, which leave room for the steps. */

@@ -214,10 +214,10 @@ const mostNames = 6
 
 /** What the recording would set to work, before somebody agrees. */
 function Programs({ lines }: { lines: readonly string[] }) {
-  if (lines.length === 0) return <p>Its recording sets nothing to work here but models.</p>
+  if (lines.length === 0) return <p>Its recording starts nothing here except models.</p>
   return (
-    <div role="group" aria-label="What its recording sets to work here">
-      <p>If it goes on with trust, its recording sets to work here:</p>
+    <div role="group" aria-label="What its recording would start here">
+      <p>If you allow it, its recording starts here:</p>
       {/* It scrolls. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <ul className={css.programs} tabIndex={0}>

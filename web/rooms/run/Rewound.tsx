@@ -13,7 +13,7 @@ export function Rewound({ room }: { room: Room }) {
     fork === undefined
       ? `${passed} after the start`
       : at <= fork.seq
-        ? 'in what it has taken over from the run that it is a fork of'
+        ? 'in the part that it took over from the run it was forked from'
         : `${passed} after the fork`
   const back = () => {
     room.play.stop()

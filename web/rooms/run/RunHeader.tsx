@@ -128,7 +128,7 @@ function Facts({ facts, now, isAt }: { facts: RunFacts; now: number; isAt: boole
     <dl className={css.facts} data-at={isAt || undefined}>
       <Fact name="time" value={duration(durationMs)} title={waited}>
         {takenOverMs !== undefined && (
-          <small className={css.taken} title="The time of the run that it is a fork of, up to there">
+          <small className={css.taken} title="The time of the run it was forked from, up to the fork">
             +{duration(takenOverMs)} taken over
           </small>
         )}

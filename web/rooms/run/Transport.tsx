@@ -15,7 +15,7 @@ export function Transport({ room }: { room: Room }) {
       <Button
         look="quiet"
         className={css.wide!}
-        aria-label="Previous block (Shift ,)"
+        aria-label="Previous block (Shift+,)"
         onClick={() => room.step(-1, true)}
       >
         <Icon name="first" />
@@ -29,7 +29,7 @@ export function Transport({ room }: { room: Room }) {
         disabled={!isLoaded}
       />
       <Button look="quiet" icon="right" aria-label="Next entry (.)" onClick={() => room.step(1, false)} />
-      <Button look="quiet" className={css.wide!} aria-label="Next block (Shift .)" onClick={() => room.step(1, true)}>
+      <Button look="quiet" className={css.wide!} aria-label="Next block (Shift+.)" onClick={() => room.step(1, true)}>
         <Icon name="last" />
       </Button>
       <input
@@ -83,7 +83,7 @@ function Place({ room, isLive, isBack }: { room: Room; isLive: boolean; isBack: 
   if (!isLive) return <span className={css.end}>at the end</span>
   return (
     <Button className={css.back!} onClick={() => room.follow(true)}>
-      Return to live
+      Back to live
     </Button>
   )
 }

@@ -34,7 +34,7 @@ export function useRunKeys(room: Room): void {
     {
       j: { label: 'Next step', run: () => move(1) },
       k: { label: 'Previous step', run: () => move(-1) },
-      h: { label: 'Fold the step, or go to what holds it', run: fold },
+      h: { label: 'Fold the step, or go to its parent', run: fold },
       l: { label: 'Unfold the step', run: unfold },
       Enter: {
         label: 'Go to the details',

@@ -70,7 +70,7 @@ export function Filters({ query, filter, hasColumns, hasOwners, users, rows, sea
             {words} <Icon name="close" size={12} />
           </Button>
         ))}
-      {count !== '' && (
+      {hasColumns && (
         <output className={`${css.count} num`} aria-label="Number of runs">
           {count}
         </output>

@@ -14,7 +14,7 @@ const BulkDialog = lazy(() => import('./BulkDialog.tsx'))
 interface Props {
   used: UsedMarks
   rows: readonly RunRow[]
-  /** How many fit, if they are more than the rows that are here. */
+  /** How many fit. */
   fitting: Counted | undefined
   /** Marks all that fit. */
   onMarkAll(): void

@@ -103,6 +103,7 @@ export default function RunsRoom() {
   })
   useShownOnce(handle, rows, sel)
   const markAllThatFit = async () => {
+    if (list?.hasMore !== true) return used.add(rows)
     try {
       const path = listPath(filter, { before: undefined, limit: mostMarked }, Date.now())
       used.add((await api<{ runs: RunRow[] }>(path)).runs)
@@ -188,7 +189,7 @@ export default function RunsRoom() {
       <MarkBar
         used={used}
         rows={rows}
-        fitting={list?.hasMore === true ? fitting : undefined}
+        fitting={fitting}
         onMarkAll={() => void markAllThatFit()}
         onGone={(ids) => {
           used.remove(ids)

@@ -46,7 +46,7 @@ export function ViewMenu({ query, hasColumns, hasOwners }: Props) {
             <section aria-label="Saved views">
               <h3>Saved views</h3>
               {views.length === 0 && (
-                <p>A view is these filters, their order and columns. Its address is a link for others.</p>
+                <p>A view keeps filters, order and columns. Its address is a link that others can open.</p>
               )}
               <ul>
                 {views.map(({ name, search: to }) => (
@@ -61,7 +61,7 @@ export function ViewMenu({ query, hasColumns, hasOwners }: Props) {
                     <Button
                       look="quiet"
                       icon="close"
-                      aria-label={`Forget the view ${name}`}
+                      aria-label={`Delete the view ${name}`}
                       onClick={() => remember(viewsName, withoutView(views, name))}
                     />
                   </li>

@@ -5,6 +5,7 @@ import { messageOf } from '../../../src/part/error.ts'
 import { client } from '../../data/client.ts'
 import { mayAnswer, useSeesOthers, useSignedIn, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
+import { useEdited } from '../../kit/edited-requests.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { Owner } from '../../kit/Owner.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
@@ -29,10 +30,10 @@ export function WaitsForYou({ used, fold, onFold, wantsFocusRef }: Props) {
   const { count, isCut, waiting, tidy } = used
   const isOpen = fold !== 'off'
   const shown = fold === 'all' ? waiting : waiting.slice(0, few)
-  const denying = useDenying(waiting)
+  const deciding = useDeciding(waiting)
   // A user's runs may wait for an operator.
   const isOwn = useSignedIn()?.role === 'user'
-  const { chosen } = denying
+  const { chosen } = deciding
   useEffect(() => {
     if (!wantsFocusRef.current || !isOpen || waiting.length === 0) return
     wantsFocusRef.current = false
@@ -59,24 +60,24 @@ export function WaitsForYou({ used, fold, onFold, wantsFocusRef }: Props) {
             Clear answered
           </Button>
         )}
-        {isOpen && !isSelecting && denying.possible.length > 1 && (
+        {isOpen && !isSelecting && deciding.possible.length > 1 && (
           <Button
             look="quiet"
             onClick={() => {
               onFold('all')
-              denying.choose(new Set())
+              deciding.choose(new Set())
             }}
           >
             Select
           </Button>
         )}
-        {isSelecting && <Selection {...denying} chosen={chosen} />}
+        {isSelecting && <Selection {...deciding} chosen={chosen} />}
       </div>
       {isOpen && waiting.length === 0 && <Skeleton rows={Math.min(few, count)} />}
       {isOpen && (
         <ul>
           {shown.map((each) => (
-            <Item key={keyOf(each)} {...each} denying={isSelecting ? denying : undefined} told={denying.told} />
+            <Item key={keyOf(each)} {...each} deciding={isSelecting ? deciding : undefined} told={deciding.told} />
           ))}
         </ul>
       )}
@@ -102,17 +103,17 @@ function wordsOf(count: number, isCut: boolean, isOwn: boolean): string {
 
 interface ItemProps extends WaitingRun {
   /** While some are chosen. */
-  denying: Denying | undefined
+  deciding: Deciding | undefined
   told: ReadonlyMap<string, Told>
 }
 
-function Item({ run, request, isDone, denying, told }: ItemProps) {
+function Item({ run, request, isDone, deciding, told }: ItemProps) {
   const key = keyOf({ run, request })
   const nameOf = useThreadName()
   const isForOthers = useSeesOthers()
-  const { outcome = isDone ? 'No longer open' : undefined, fault } = told.get(key) ?? {}
-  const isChosen = denying?.chosen?.has(key) === true
-  const canDeny = denying?.possible.includes(key) === true
+  const { outcome = isDone ? 'No longer waits' : undefined, fault } = told.get(key) ?? {}
+  const isChosen = deciding?.chosen?.has(key) === true
+  const canDecide = deciding?.possible.includes(key) === true
   return (
     <li data-question data-done={outcome !== undefined || undefined}>
       <OpenRequest
@@ -122,12 +123,12 @@ function Item({ run, request, isDone, denying, told }: ItemProps) {
         outcome={outcome}
         fault={fault}
         mark={
-          canDeny && (
+          canDecide && (
             <input
               type="checkbox"
               checked={isChosen}
               aria-label={`Select ${request.toolName}, ${run.title ?? run.id}`}
-              onChange={() => denying.toggle(key)}
+              onChange={() => deciding.toggle(key)}
             />
           )
         }
@@ -161,7 +162,7 @@ interface Told {
   fault?: string
 }
 
-interface Denying {
+interface Deciding {
   /** The requests that are chosen. Absent: none can be chosen now. */
   chosen: ReadonlySet<string> | undefined
   /** The approvals that are open. */
@@ -169,16 +170,19 @@ interface Denying {
   told: ReadonlyMap<string, Told>
   choose(chosen: ReadonlySet<string> | undefined): void
   toggle(key: string): void
-  deny(): void
+  decide(approved: boolean): void
 }
 
-/** Several approvals are denied at once. */
-function useDenying(waiting: readonly WaitingRun[]): Denying {
+/** Several approvals are decided at once. */
+function useDeciding(waiting: readonly WaitingRun[]): Deciding {
   const [chosen, choose] = useState<ReadonlySet<string>>()
   const [told, setTold] = useState<ReadonlyMap<string, Told>>(new Map())
   const user = useSignedIn()
+  const edited = useEdited()
+  // What is being changed is decided for itself.
   const open = waiting.filter(
-    ({ isDone, request }) => !isDone && request.kind === 'approval' && mayAnswer(user, request),
+    ({ isDone, request }) =>
+      !isDone && request.kind === 'approval' && mayAnswer(user, request) && !edited.has(request.requestId),
   )
   const possible = open.map(keyOf).filter((key) => told.get(key)?.outcome === undefined)
   const tell = (key: string, next: Told) => setTold((before) => new Map([...before, [key, next]]))
@@ -192,13 +196,13 @@ function useDenying(waiting: readonly WaitingRun[]): Denying {
       if (!next.delete(key)) next.add(key)
       choose(next)
     },
-    deny() {
+    decide(approved) {
       for (const each of open) {
         const key = keyOf(each)
         if (chosen?.has(key) !== true) continue
         client()
-          .answer(each.run.id, each.request.requestId, { approved: false })
-          .then(() => tell(key, { outcome: 'Denied' }))
+          .answer(each.run.id, each.request.requestId, { approved })
+          .then(() => tell(key, { outcome: approved ? 'Allowed' : 'Denied' }))
           .catch((error: unknown) => tell(key, { fault: messageOf(error) }))
       }
       choose(undefined)
@@ -206,15 +210,18 @@ function useDenying(waiting: readonly WaitingRun[]): Denying {
   }
 }
 
-function Selection({ chosen, possible, choose, deny }: Denying & { chosen: ReadonlySet<string> }) {
+function Selection({ chosen, possible, choose, decide }: Deciding & { chosen: ReadonlySet<string> }) {
   const count = possible.filter((key) => chosen.has(key)).length
   return (
     <>
       <Button look="quiet" onClick={() => choose(new Set(count < possible.length ? possible : []))}>
         {count < possible.length ? 'Select all' : 'Select none'}
       </Button>
-      <Button look="danger" disabled={count === 0} onClick={deny}>
+      <Button look="danger" disabled={count === 0} onClick={() => decide(false)}>
         {`Deny selected (${count})`}
+      </Button>
+      <Button disabled={count === 0} onClick={() => decide(true)}>
+        {`Allow selected (${count})`}
       </Button>
       <Button look="quiet" onClick={() => choose(undefined)}>
         Cancel

@@ -44,7 +44,7 @@ export const columns: readonly Column[] = [
   { id: 'model', name: 'Model', width: 150 },
   { id: 'client', name: 'Client', width: 76, title: 'The protocol that it was started over' },
   { id: 'thread', name: 'Thread', width: 116 },
-  { id: 'verdict', name: 'Verdict', width: 60, title: 'What people said of it lately' },
+  { id: 'verdict', name: 'Verdict', width: 60, title: 'What people said of it last' },
 ]
 
 const usual: readonly ColumnId[] = 'status agent user words error started took first tokens cost thread'.split(

@@ -52,7 +52,7 @@ export function useRunKeys({ mark, clear, isFolded, toQuestion, ...list }: RunKe
       },
       e: { label: 'Next failed run', run: () => select(rows.findIndex((row, i) => i > at && isFailed(row))) },
       o: {
-        label: 'First open question',
+        label: 'First question that waits',
         run: () => {
           handle.current?.toTop()
           if (isFolded) toQuestion()

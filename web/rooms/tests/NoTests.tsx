@@ -29,7 +29,7 @@ export function NoTests({ mayAdd }: { mayAdd: boolean }) {
           <p>
             {isAdmin === true && facts?.edit === false
               ? 'Adding one writes a file. To allow it, set server.edit in the config, or use millrace test --add <run>.'
-              : 'Who may edit agents here can add them.'}
+              : 'People who may edit agents here can add them.'}
           </p>
         )}
       </div>

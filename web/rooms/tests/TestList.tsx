@@ -37,7 +37,7 @@ export function TestList() {
   if (isCode) {
     return (
       <Empty title="There are no tests here.">
-        Tests stand in a folder beside the agents. The agents of this program are in its code.
+        Tests are kept in a folder beside the agents, but the agents of this program are in its code.
       </Empty>
     )
   }

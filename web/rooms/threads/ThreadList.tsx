@@ -168,7 +168,7 @@ function Choice({ name, label, all, values }: { name: string; label: string; all
 }
 
 function NoThreads({ isFiltered, showAll }: { isFiltered: boolean; showAll(): void }) {
-  if (!isFiltered) return <Empty title="No conversations yet.">A chat, and every run, begins one.</Empty>
+  if (!isFiltered) return <Empty title="No threads yet.">A chat, and every run, begins one.</Empty>
   return (
     <Empty title="No thread fits this filter.">
       <Button onClick={showAll}>Show all threads</Button>

@@ -85,7 +85,7 @@ function Branches({ run, siblings, show }: Pick<Props, 'run' | 'siblings' | 'sho
       <Button
         look="quiet"
         icon="left"
-        aria-label="Branch before"
+        aria-label="Previous branch"
         disabled={before === undefined}
         onClick={() => before && show(before.id)}
       />

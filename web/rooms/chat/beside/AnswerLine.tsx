@@ -30,6 +30,9 @@ export function AnswerLine({ turn, marks = [] }: { turn: ChatTurn; marks?: reado
         <Link href={`/runs/${encodeURIComponent(turn.runId)}`}>
           Open run <span aria-hidden="true">↗</span>
         </Link>
+        {turn.isChanged && (
+          <span title="It ran with settings of its own, not with those of the agent’s file">changed agent</span>
+        )}
         {marks.map((mark) => (
           <b key={mark} className={css.mark}>
             {mark}

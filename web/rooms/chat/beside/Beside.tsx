@@ -4,7 +4,7 @@ import { useLocation, useSearch } from 'wouter'
 import type { Message } from '../../../../src/part/message.ts'
 import type { AgentFacts } from '../../../data/hooks.ts'
 import { Button } from '../../../kit/Button.tsx'
-import { marksOf, sameRound } from './answer-facts.ts'
+import { marksOf, sameRound, type Mark, type Marks } from './answer-facts.ts'
 import { BesideComposer, type ComposerHandle } from './BesideComposer.tsx'
 import { Column } from './Column.tsx'
 import type { ColumnHandle, ColumnState } from './ColumnChat.tsx'
@@ -45,13 +45,15 @@ export function Beside({ agents, reason }: Props) {
     latest.current = { ids, states }
   })
 
-  const marks = useMemo(() => marksOf(ids.map((id) => states.get(id) ?? nothing)), [ids, states])
   const shown = ids.map((id, i) => {
     const spec = columns[i]!
     const agent = agents.find((each) => each.id === spec.agent)
     const name = [agent?.name ?? spec.agent, spec.model].filter(Boolean).join(' · ')
-    return { id, spec, agent, name, label: `${i + 1} ${name}`, state: states.get(id) ?? nothing }
+    // A column whose agent is gone has nothing to show.
+    const state = (agent && states.get(id)) ?? nothing
+    return { id, spec, agent, name, label: `${i + 1} ${name}`, state }
   })
+  const marks = useSame(marksOf(shown.map(({ state }) => state)))
   const form = sharedForm(shown.flatMap(({ agent }) => agent ?? []))
   const faulty = shown.find(({ agent, state }) => agent !== undefined && state.fault !== undefined)
   const fault = form.fault ?? (faulty && `${faulty.label}: ${faulty.state.fault}`)
@@ -126,7 +128,7 @@ export function Beside({ agents, reason }: Props) {
         <Button
           icon="plus"
           aria-label="New"
-          title="Empty all columns"
+          title="Clear all columns"
           disabled={columns.every(({ thread }) => thread === undefined)}
           onClick={() => write((all) => all.map((spec) => ({ ...spec, thread: undefined, run: undefined })))}
         >
@@ -167,6 +169,12 @@ export function Beside({ agents, reason }: Props) {
       />
     </div>
   )
+}
+
+/** The same object while the same is in it, so that columns are not drawn anew. */
+function useSame(marks: Marks): Marks {
+  const text = JSON.stringify([...marks])
+  return useMemo(() => new Map(JSON.parse(text) as [string, Mark[]][]), [text])
 }
 
 interface Handles {

@@ -14,7 +14,7 @@ import { besidePath, columnsIn, fewestColumns, firstColumns } from './columns.ts
 
 /** Why no models can be chosen: that is to run an agent as it is not written. */
 const reasons: Readonly<Record<string, string>> = {
-  false: 'Only who may edit agents chooses models here.',
+  false: 'Only people who may edit agents can choose models here.',
   token: 'To choose models, open the address for editing that millrace serve prints.',
 }
 

@@ -1,6 +1,7 @@
 /** Whether the list of chats is there: a pane that can be folded, or on a smaller screen a drawer that is opened. */
 import { useSyncExternalStore } from 'react'
 import { useMedia } from '../../../data/media.ts'
+import { useQuery } from '../../../data/query.ts'
 import { remember, useRemembered } from '../../../data/remember.ts'
 
 let isOpen = false
@@ -26,7 +27,9 @@ export interface ChatsShown {
 }
 
 export function useChatsShown(): ChatsShown {
-  const isPane = useMedia('(min-width: 1024px)')
+  // With another pane open there is room for both on a wide screen only.
+  const hasPanel = useQuery().get('panel') !== undefined
+  const isPane = useMedia(`(min-width: ${hasPanel ? 1360 : 1024}px)`)
   const isDrawn = useSyncExternalStore(subscribe, () => isOpen)
   const isFolded = useRemembered('chats') === 'folded'
   return {

@@ -27,7 +27,7 @@ const names: Record<InspectorTab, string> = {
 export function Inspector({ room }: { room: Room }) {
   const { selection } = room
   if (selection.kind === 'absent') {
-    return <Empty title={`${selection.path} has not started here.`}>Move the scrubber to a later entry.</Empty>
+    return <Empty title={`${selection.path} has not started here.`}>Go to a later entry.</Empty>
   }
   if (selection.kind === 'entry' && !startsAttempt(selection.node, selection.seq)) {
     return (

@@ -25,7 +25,7 @@ export function StepOutput({ room, node }: { room: Room; node: StepNode }) {
       {speaker && (
         <>
           <p className={css.note}>
-            The last text of its steps.{' '}
+            The last text that its steps wrote.{' '}
             <button type="button" className={css.link} onClick={() => room.select(nameOf(speaker))}>
               Open step
             </button>

@@ -23,7 +23,7 @@ function usePrompt(id: string, path: string | undefined) {
 export function Prompt({ id, node }: { id: string; node: StepNode }) {
   const mayRead = useMay('agents.read')
   if (mayRead === undefined) return <Skeleton rows={4} />
-  if (!mayRead) return <p className={css.nothing}>Prompts are not shown to users.</p>
+  if (!mayRead) return <p className={css.nothing}>Your role may not read prompts.</p>
   return <ShownPrompt id={id} node={node} />
 }
 

@@ -150,7 +150,7 @@ export function RunInput({ room }: { room: Room }) {
       {previousRunId !== undefined && <JsonTree value={previousRunId} name="previousRunId" />}
       {mayRead && (
         <>
-          <h4 className={css.title}>pipeline</h4>
+          <h4 className={css.title}>YAML of the agent</h4>
           <pre className={css.pre}>{entry.pipeline}</pre>
         </>
       )}

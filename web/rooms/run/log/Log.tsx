@@ -85,11 +85,11 @@ export function Log({ room }: { room: Room }) {
         </div>
         <Find key={room.id} words={words} onChange={(next) => query.set({ q: next }, { replace: true })} />
         <span className={css.count} aria-live="polite">
-          {found.isLooking ? 'looking…' : `${count(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`}
+          {found.isLooking ? 'searching…' : `${count(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`}
         </span>
       </div>
       {found.error !== undefined && <ErrorNote error={found.error} />}
-      {found.isCut && <p className={css.cut}>Only the first {count(mostFound)} are here. More words find less.</p>}
+      {found.isCut && <p className={css.cut}>Only the first {count(mostFound)} are here. Add words to find fewer.</p>}
       <div
         ref={pane}
         className={css.pane}
