@@ -62,6 +62,13 @@ export async function flaws(page: Page): Promise<string[]> {
       }
     }
 
+    const isSeen = (element: Element) => element.matches('svg, img, .mark') || element.childElementCount === 0
+    for (const each of all.filter((element) => element.matches('button, a[href]'))) {
+      if (each.innerText.trim() === '' && !all.some((part) => part !== each && each.contains(part) && isSeen(part))) {
+        note('is empty', each)
+      }
+    }
+
     const controls = 'a[href], button, input, select, textarea, summary, [role=tab], [role=option]'
     for (const each of all.filter((element) => element.matches(controls))) {
       if (styleOf(each).pointerEvents === 'none' || each.closest('[inert]') !== null) continue

@@ -82,6 +82,21 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     expect([api.status, ((await api.json()) as { error: { code: string } }).error.code]).toEqual([404, 'not-found'])
   })
 
+  test('a room whose code does not come says so, and comes when the page is loaded anew', async () => {
+    const allows = /ERR_FAILED|preload CSS|dynamically imported/u
+    const { page } = await openWeb(browser, { engine: engine(), path: '/runs', allows })
+    await page.getByText('live', { exact: true }).waitFor()
+    await page.route('**/assets/**', (route) => route.abort())
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByText('This part of the page could not be loaded.').waitFor()
+    expect(await flaws(page)).toEqual([])
+    await expectAccessible(page)
+    await page.unroute('**/assets/**')
+    await page.getByRole('button', { name: 'Reload the page' }).click()
+    await page.getByRole('button', { name: '24h' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/overview')
+  })
+
   test('what the eye would find wrong is found: out of the window, cut, covered', async () => {
     const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
     await page.getByText('live', { exact: true }).waitFor()
@@ -98,6 +113,7 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
       add('cut, and nothing says so', { width: '40px', overflow: 'hidden', top: '400px' })
       add('cut, and it says so', { width: '40px', overflow: 'hidden', textOverflow: 'ellipsis', top: '430px' })
       add('more than its pane shows', { width: '40px', overflow: 'auto', scrollbarWidth: 'none', top: '460px' })
+      add('', { top: '480px', width: '20px', height: '20px' }, 'button').title = 'an empty button'
       add('a covered button', { top: '500px' }, 'button')
       add('what covers it', { top: '500px' })
       return true
@@ -109,6 +125,7 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
       'sticks out: too far left',
       'is cut: cut, and nothing says so',
       'is cut: more than its pane shows',
+      'is empty: ',
       'is covered: a covered button',
     ])
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { explain, type ToldError } from './error-words.ts'
+import { explain, inShort, type ToldError } from './error-words.ts'
 
 const inStep = (message: string) => `Step "answer" (llm): ${message}`
 
@@ -62,10 +62,23 @@ test.each<[error: object, told: Partial<ToldError>]>([
     { code: 'forbidden', message: 'Pages of other sites may not use your session here.' },
     { title: 'This is not allowed', detail: 'Pages of other sites may not use your session here.', canRetry: false },
   ],
+  [
+    { code: 'step-failed', message: 'Step "answer" (llm) failed.' },
+    { title: 'A step of the agent failed', canRetry: true },
+  ],
   [new Error('x is undefined'), { detail: 'x is undefined', canRetry: true }],
 ])('%j', (error, told) => expect(explain(error)).toMatchObject(told))
 
 test('what stopped the answer is said once', () => {
   expect(explain({ code: 'interrupted', message: 'The server is shutting down.' }).detail).toBeUndefined()
   expect(explain({ code: 'timed-out', message: 'It took too long.' }).detail).toBeUndefined()
+})
+
+test('an error always has words, also in a line of a list', () => {
+  expect(inShort({ code: 'model-failed', message: 'Step "answer" (llm): a:b failed.' })).toBe('a:b failed.')
+  expect(inShort({ code: 'step-failed', message: 'Step "answer" (llm) failed.' })).toBe('A step of the agent failed')
+  expect(explain({ code: 'of-their-own', message: 'Step "answer" (llm) failed.' }).detail).toBe(
+    'Step "answer" (llm) failed.',
+  )
+  expect(explain({ code: 'of-their-own', message: '' }).title).toBe('Something failed')
 })

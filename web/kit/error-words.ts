@@ -1,4 +1,5 @@
 /** What an error says to a person: what has happened, what to do, and whether it may be different the next time. */
+import type { ErrorValue } from '../../src/part/error.ts'
 
 export interface ToldError {
   /** What has happened. Absent for an error that this page knows nothing of: its own words say it. */
@@ -28,6 +29,7 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'connection-lost': { title: 'The connection to the model broke' },
     'model-incomplete': { title: 'The answer is not complete' },
     'model-failed': { title: 'The model failed' },
+    'step-failed': { title: 'A step of the agent failed' },
     'bad-output': { title: 'The answer does not have the form that the agent asks for' },
     'model-refused': { title: 'The model refused the request', final: true },
     'missing-key': { title: 'The key for the model is missing', final: true },
@@ -101,15 +103,24 @@ export function explain(error: unknown): ToldError {
   const wait =
     retryAfter === undefined || /try again in/iu.test(said) ? '' : ` Try again in ${Math.ceil(retryAfter)} s.`
   const detail = `${said}${wait !== '' && !/[.!?]$/u.test(said) ? '.' : ''}${wait}`.trim()
+  // Nothing is left of a message that names its step only.
+  const title = kind?.title ?? (message === '' ? 'Something failed' : undefined)
+  const more = detail === '' && kind === undefined ? message : detail
   return {
-    ...(kind && { title: kind.title }),
+    ...(title !== undefined && { title }),
     // Not what the title has said.
-    ...(detail.replace(/\.$/u, '') !== (kind?.title ?? '') && { detail }),
+    ...(more !== '' && more.replace(/\.$/u, '') !== (title ?? '') && { detail: more }),
     code,
     canRetry: kind?.final !== true,
     ...after(retryAfter),
     ...(link && { link }),
   }
+}
+
+/** For a line of a list, where another try is not offered. */
+export function inShort({ code, message }: Pick<ErrorValue, 'code' | 'message'>): string {
+  const { title, detail } = explain({ code, message })
+  return detail ?? title ?? message
 }
 
 function after(retryAfter: number | undefined): { retryAfter?: number } {

@@ -1,6 +1,8 @@
 /** A room that fails shows its error in its place; the rest of the page goes on. */
 import { Component, type ReactNode } from 'react'
 import { ErrorNote } from '../kit/ErrorNote.tsx'
+import { isNotLoaded } from './not-loaded.ts'
+import { NotLoaded } from './NotLoaded.tsx'
 
 interface Props {
   place: string
@@ -26,6 +28,7 @@ export class RoomBoundary extends Component<Props, BoundaryState> {
 
   override render() {
     if (this.state.error === undefined) return this.props.children
+    if (isNotLoaded(this.state.error)) return <NotLoaded />
     return <ErrorNote error={this.state.error} onRetry={() => this.setState({ error: undefined })} />
   }
 }

@@ -194,6 +194,16 @@ test('the time of an answer leaves out what it waited for somebody, and of a for
   expect(fold([...begin, rest[0]!]).workedMs).toBeUndefined()
 })
 
+test('a fork shows what it was asked itself; for another run, what came while it waited changes nothing', () => {
+  const input = { messages: [{ role: 'user', content: 'And in Rome?' }], city: 'Rome' }
+  const resume = at(70, { type: 'resume', protocol: 'api', input, agent: 'other' }, '')
+  const rest = [at(10, { type: 'suspend', requests: [] }, ''), resume]
+  const forked = { ...begin[0], forkedFrom: { runId: 'r', seq: 9, at: 72_000 } } as Entry
+  const turn = fold([forked, ...begin.slice(1), ...rest])
+  expect(turn).toMatchObject({ asked: input.messages, input: { city: 'Rome' }, agent: 'other' })
+  expect(fold([...begin, ...rest]).asked).toEqual(fold([...begin]).asked)
+})
+
 test('the work of an agent that a model calls is in the card of its call, and so on below it', () => {
   const shown = (items: readonly Item[]): unknown[] =>
     items.map((item) => {

@@ -53,6 +53,7 @@ export function createTurnFold(): TurnFold {
   let shown: ChatTurn | undefined
   /** When its own work began. */
   let begunAt = 0
+  let isFork = false
   let suspendedAt: number | undefined
   let suspendedMs = 0
 
@@ -86,6 +87,7 @@ export function createTurnFold(): TurnFold {
     if (entry.type === 'run-start') {
       turn = begun(entry)
       begunAt = entry.forkedFrom?.at ?? entry.timestamp
+      isFork = entry.forkedFrom !== undefined
     }
     if (turn === undefined) return
     turn.lastSeq = entry.seq
@@ -241,6 +243,7 @@ export function createTurnFold(): TurnFold {
       case 'resume':
         now.status = 'running'
         endSuspend(timestamp)
+        if (isFork) askAgain(now, entry)
         return
       case 'run-end':
         now.status = entry.outcome
@@ -301,6 +304,15 @@ function begun({ runId, agent, input, previousRunId, ownPipeline, timestamp, seq
     startedAt: timestamp,
     lastSeq: seq,
   }
+}
+
+/** A fork may be asked something else than its source, and answer as another agent. */
+function askAgain(turn: ChatTurn, { input = {}, agent }: EntryOf<'resume'>): void {
+  const { messages: _, ...rest } = input
+  const asked = newMessages(messagesOf(input))
+  if (asked.length > 0) turn.asked = asked
+  turn.input = { ...turn.input, ...rest }
+  if (agent !== undefined) turn.agent = agent
 }
 
 /** A client that keeps the conversation sends all of it: new is what stands behind the last answer. */

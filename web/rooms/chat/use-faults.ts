@@ -1,7 +1,8 @@
 /** What the server finds in the changes of a chat, a moment after the last one. */
 import { useEffect, useState } from 'react'
 import type { SettingFault, StepChange } from '../../../src/part/agent-settings.ts'
-import { messageOf } from '../../../src/part/error.ts'
+import { toErrorValue } from '../../../src/part/error.ts'
+import { inShort } from '../../kit/error-words.ts'
 import { changedText } from './override.ts'
 
 export type FoundFault = Pick<SettingFault, 'message' | 'step' | 'setting'>
@@ -17,7 +18,7 @@ export function useFaults(agentId: string, changes: readonly StepChange[]): read
     const timer = setTimeout(() => {
       changedText(agentId, changes, { signal: leave.signal }).then(
         ({ faults }) => !leave.signal.aborted && setFound(faults),
-        (error: unknown) => !leave.signal.aborted && setFound([{ message: messageOf(error) }]),
+        (error: unknown) => !leave.signal.aborted && setFound([{ message: inShort(toErrorValue(error)) }]),
       )
     }, pause)
     return () => {

@@ -126,5 +126,7 @@ export function signed(a: number, b: number, write: (value: number) => string, w
   if (a === b) return '='
   const sign = b > a ? '+' : '−'
   const share = a === 0 || !withShare ? '' : ` (${sign}${Math.round((Math.abs(b - a) / a) * 100)} %)`
-  return `${sign}${write(Math.abs(b - a))}${share}`
+  const by = write(Math.abs(b - a))
+  // Too little for digits: `<$0.0001`.
+  return by.startsWith('<') ? `${by} ${b > a ? 'more' : 'less'}${share}` : `${sign}${by}${share}`
 }

@@ -127,7 +127,7 @@ function Facts({ facts, now, isAt }: { facts: RunFacts; now: number; isAt: boole
   return (
     <dl className={css.facts} data-at={isAt || undefined}>
       <Fact name="time" value={duration(durationMs)} title={waited}>
-        {takenOverMs !== undefined && (
+        {takenOverMs !== undefined && takenOverMs > 0 && (
           <small className={css.taken} title="The time of the run it was forked from, up to the fork">
             +{duration(takenOverMs)} taken over
           </small>

@@ -1,6 +1,7 @@
 /** A run as a row of the list: in columns, or in two lines. */
 import { memo, type MouseEvent, type ReactNode } from 'react'
 import { Link } from 'wouter'
+import { inShort } from '../../kit/error-words.ts'
 import { ago, cost, duration, moment, tokens } from '../../kit/format.ts'
 import { useThreadName } from '../../data/server.ts'
 import { Icon } from '../../kit/Icon.tsx'
@@ -126,7 +127,7 @@ function Errors({ run: { errors = 0, error } }: Pick<Props, 'run'>) {
       <span>✕ {errors}</span>
       {error !== undefined && (
         <span className={css.why} title={error.message}>
-          {error.message}
+          {inShort(error)}
         </span>
       )}
     </>
