@@ -138,7 +138,7 @@ export function textsIn(file: string, source: string): string[] {
       case 'PropertyDefinition': {
         const key = node['key'] as Node
         if (node['computed'] === true) walk(key, false)
-        const name = String(key['name'] ?? key['value'] ?? '')
+        const name = wordOf(key['name']) || wordOf(key['value'])
         if (!hidden.test(name) || name === 'name') walk(node['value'], shown.test(name))
         return
       }
@@ -196,7 +196,7 @@ export function textsIn(file: string, source: string): string[] {
 function written(node: Node): string {
   switch (node.type) {
     case 'Literal':
-      return typeof node['value'] === 'string' ? node['value'] : String(node['value'] ?? '')
+      return typeof node['value'] === 'number' ? `${node['value']}` : wordOf(node['value'])
     case 'TemplateLiteral': {
       const holes = node['expressions'] as Node[]
       const pieces = node['quasis'] as { value: { cooked: string } }[]
@@ -258,12 +258,16 @@ function isNode(value: unknown): value is Node {
 }
 
 function attributeName(node: Node): string {
-  const name = node['name'] as Node
-  return String(name['name'] && isNode(name['name']) ? name['name']['name'] : name['name'])
+  const { name } = node['name'] as Node
+  return isNode(name) ? wordOf(name['name']) : wordOf(name)
 }
 
 function elementName(node: Node): string {
-  return String(((node['openingElement'] as Node)['name'] as Node)['name'] ?? '')
+  return wordOf(((node['openingElement'] as Node)['name'] as Node)['name'])
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 /** Words that a person reads: a sentence, or a word that begins with a capital letter. */

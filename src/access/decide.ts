@@ -55,6 +55,9 @@ const onOthers: ReadonlySet<Action> = new Set([
 /** Actions on what all tenants share: only for those without a tenant. */
 const onAll: ReadonlySet<Action> = new Set(['agents.edit', 'tests.read', 'tests.edit', 'metrics', 'upkeep', 'query'])
 
+/** Actions with texts of agents, each of which may call any other: not for those to whom only some are open. */
+const onAllAgents: ReadonlySet<Action> = new Set(['agents.edit', 'tests.edit'])
+
 /** Whom a run belongs to. Absent: no one. */
 export type Owned = OwnerFilter
 
@@ -67,6 +70,7 @@ export function decide(principal: Principal, action: Action, resource?: Owned): 
   const role = roleOf(principal)
   if (!(table[action] as readonly Role[]).includes(role)) return 'forbidden'
   if (onAll.has(action) && principal.tenant !== undefined) return 'forbidden'
+  if (onAllAgents.has(action) && principal.agents !== undefined) return 'forbidden'
   if (resource === undefined) return 'allow'
   if (!isVisible(principal, resource)) return 'unknown'
   const isOwn = principal.id !== '' && resource.owner === principal.id

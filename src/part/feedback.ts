@@ -89,7 +89,7 @@ export function readFeedbackLine({ feedback }: { feedback: unknown }): FeedbackL
   if (note !== undefined && (typeof note !== 'string' || note.length > longestNote)) {
     return `feedback.note must be a text of at most ${longestNote} characters`
   }
-  if (said === undefined && note === undefined) return 'feedback needs a verdict or a note'
+  if (said === undefined && (note === undefined || note.trim() === '')) return 'feedback needs a verdict or a note'
   return {
     user: user as string,
     tenant: tenant as string,

@@ -1,4 +1,5 @@
 /** What people call their conversations. A conversation has no log of its own, so its name stands beside those of its runs. */
+import { shownLine } from './shown-text.ts'
 
 /** The last name that somebody gave a thread. */
 export interface ThreadTitle {
@@ -24,12 +25,16 @@ export interface ThreadTitles {
 /** Maximum length of a title, as of the first words of a run. */
 export const longestTitle = 120
 
-/** The row as it is stored. */
+/** They turn the text beside a title, too. */
+const turning = /[\u202A-\u202E\u2066-\u2069]/gu
+
+/** The row as it is stored. A title of which nothing can be seen is none. */
 export function toThreadTitle({ thread, title, user, tenant, time }: ThreadTitle): ThreadTitle {
   const line = title
+    .replaceAll(turning, '')
     .replaceAll(/[\s\p{Cc}]+/gu, ' ')
     .trim()
     .slice(0, longestTitle)
     .toWellFormed()
-  return { thread, title: line, user, tenant, time }
+  return { thread, title: shownLine(line) === '' ? '' : line, user, tenant, time }
 }

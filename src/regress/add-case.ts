@@ -9,6 +9,7 @@ import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
 import { parseTree } from '../pipeline/tree.ts'
 import { readCases, slugOf } from './read-cases.ts'
+import { largestCaseFile } from './case-folder.ts'
 import { recordingFile, saveRecording } from './recording-files.ts'
 import type { CaseFile, TestCase } from './test-case.ts'
 import { dump } from 'js-yaml'
@@ -63,17 +64,22 @@ export function planCase(
   const fault = agentIdFault(agent)
   if (fault !== undefined) throw new MillraceError('bad-run', `The agent of the run ${fault}.`)
   const wanted = name ?? (title.replaceAll(/\s+/gu, ' ').trim().slice(0, 60) || 'case')
-  const path = [join(dir, `${agent}.yaml`), join(dir, `${agent}-${slugOf(wanted)}.yaml`)].find((each) =>
-    fits(textOf(each), each, agent),
+  const textAt = (target: string): string => {
+    const before = textOf(target)
+    const taken = before === undefined ? [] : readCases(before, target).cases
+    const named = { name: uniqueName(wanted, taken), ...value }
+    if (before === undefined) return `${head}agent: ${agent}\ncases:\n${caseYaml(named, '  ')}`
+    return `${before.trimEnd()}\n${caseYaml(named, indentIn(before)!)}`
+  }
+  const path = [join(dir, `${agent}.yaml`), join(dir, `${agent}-${slugOf(wanted)}.yaml`)].find(
+    (each) => fits(textOf(each), each, agent) && isReadable(textAt(each)),
   )
   const target = path ?? freePath(dir, agent, textOf)
-  const before = textOf(target)
-  const taken = before === undefined ? [] : readCases(before, target).cases
-  const unique = uniqueName(wanted, taken)
-  const text =
-    before === undefined
-      ? `${head}agent: ${agent}\ncases:\n${caseYaml({ name: unique, ...value }, '  ')}`
-      : `${before.trimEnd()}\n${caseYaml({ name: unique, ...value }, indentIn(before)!)}`
+  const text = textAt(target)
+  if (!isReadable(text)) {
+    const size = `more than ${largestCaseFile / 1_000_000} MB`
+    throw new MillraceError('bad-run', `What was said to the agent is ${size}, too long for a file of cases.`)
+  }
   const file = readCases(text, target)
   const test = file.cases.at(-1)!
   return { file: { ...file, cases: [test] }, test, target, text }
@@ -94,6 +100,10 @@ export function addCase(dir: string, logs: readonly (readonly Entry[])[], option
 const head = `# Run with: millrace test
 # Models and tools are answered from the recordings beside this file. Loosen what may differ when you record again.
 `
+
+function isReadable(text: string): boolean {
+  return Buffer.byteLength(text) <= largestCaseFile
+}
 
 /** Whether a case can be added at the end of the file, or there is none. */
 function fits(text: string | undefined, path: string, agent: string): boolean {

@@ -6,7 +6,7 @@ import { unknownTest } from '../part/test-result.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults } from '../pipeline/parse.ts'
 import { isInside } from '../project/prompt-reader.ts'
-import { isCaseText, yamlFilesIn } from './case-folder.ts'
+import { isCaseText, largestCaseFile, yamlFilesIn } from './case-folder.ts'
 import { caseText, withAnswer, withoutCase } from './edit-cases.ts'
 import { factsOf } from './facts.ts'
 import { readCases } from './read-cases.ts'
@@ -42,7 +42,6 @@ export interface CaseFiles {
   remove(id: string): void
 }
 
-const largest = 1_000_000
 const mostFiles = 2000
 
 /** `dir`: the folder of cases, relative to `cwd`. */
@@ -54,7 +53,7 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
     if (!isInside(realpathSync(place(dir)), real)) throw new Error('this symlink points outside the folder of tests')
     const found = statSync(real)
     if (!found.isFile()) throw new Error('this is no regular file')
-    if (found.size > largest) throw new Error(`the file is larger than ${largest} bytes`)
+    if (found.size > largestCaseFile) throw new Error(`the file is larger than ${largestCaseFile} bytes`)
     return readFileSync(real, 'utf8')
   }
 

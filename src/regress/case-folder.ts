@@ -3,6 +3,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { recordingsFolder } from './recording-files.ts'
 
+/** Bytes of a file of cases. */
+export const largestCaseFile = 1_000_000
+
 /** The folder of cases beside a folder of agents: `tests` for `agents`. */
 export function casesFolder(agents: string): string {
   return join(dirname(agents), 'tests')

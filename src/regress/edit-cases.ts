@@ -13,13 +13,9 @@ export function withoutCase(text: string, path: string, slug: string): string | 
   const at = cases.findIndex((each) => each.slug === slug)
   if (cases.length === 1) return undefined
   const root = treeOf(text)
-  const from = lineAt(text, child(child(root, 'cases'), at)!)
-  const to = endOf(text, root, at)
-  const changed = text.slice(0, from) + text.slice(to)
-  const left = casesIn(changed, path)?.map((each) => each.name)
-  const isRight =
-    left?.join('\n') === cases.flatMap(({ name, slug: other }) => (other === slug ? [] : [name])).join('\n')
-  if (isRight) return changed
+  const from = startOf(text, child(child(root, 'cases'), at)!)
+  const changed = text.slice(0, from) + text.slice(endOf(text, root, at))
+  if (says(changed, path, cases.toSpliced(at, 1))) return changed
   throw new MillraceError('bad-input', `${path} is not written with one case below the other. Delete the case there.`)
 }
 
@@ -45,18 +41,21 @@ export function withAnswer(text: string, path: string, slug: string, answer: str
   const equals = child(child(child(turn, 'expect'), 'text'), 'equals')
   if (equals?.kind === 'scalar') {
     const changed = text.slice(0, equals.at) + JSON.stringify(answer) + endOfScalar(text, equals)
-    const now = casesIn(changed, path)
-    // An alias may have stood there, or what another one names.
-    const isSame = (each: TestCase, i: number) => i === at || equal({ ...each, line: 0 }, { ...now![i], line: 0 })
-    const isRight = now?.[at]?.turns.at(-1)!.expect.text?.equals[0] === answer
-    if (isRight && now!.length === cases.length && cases.every(isSame)) return changed
+    if (says(changed, path, cases.with(at, expecting(cases[at]!, answer)))) return changed
   }
   throw new MillraceError('bad-input', `${cases[at]!.name} does not expect one exact answer. Change it in ${path}.`)
 }
 
+function expecting(test: TestCase, answer: string): TestCase {
+  const turn = test.turns.at(-1)!
+  const { expect } = turn
+  const changed = { ...turn, expect: { ...expect, text: { ...expect.text!, equals: [answer] } } }
+  return { ...test, turns: test.turns.with(-1, changed) }
+}
+
 /** A block scalar ends behind its last line break. */
 function endOfScalar(text: string, { end }: { end: number }): string {
-  return (text[end - 1] === '\n' ? '\n' : '') + text.slice(end)
+  return (/\r?\n$/u.exec(text.slice(0, end))?.[0] ?? '') + text.slice(end)
 }
 
 function treeOf(text: string): Node {
@@ -67,21 +66,34 @@ function lineAt(text: string, { at }: Pick<Node, 'at'>): number {
   return text.lastIndexOf('\n', at - 1) + 1
 }
 
+/** With the comments above it, which are about it. Deeper ones may be the end of a text above. */
+function startOf(text: string, item: Node): number {
+  let start = lineAt(text, item)
+  const indent = /^ */u.exec(text.slice(start))![0]
+  while (start > 0) {
+    const above = lineAt(text, { at: start - 1 })
+    if (!text.startsWith(`${indent}#`, above)) return start
+    start = above
+  }
+  return start
+}
+
 /** Where the case after it begins, or the key after the cases, or the end of the text. */
 function endOf(text: string, root: Node, at: number): number {
   const list = child(root, 'cases')!
   const next = child(list, at + 1)
-  if (next !== undefined) return lineAt(text, next)
+  if (next !== undefined) return startOf(text, next)
   const keys = root.kind === 'map' ? [...root.entries.values()] : []
   const after = keys.filter((key) => key.at > list.at).map((key) => key.at)
   return after.length === 0 ? text.length : lineAt(text, { at: Math.min(...after) })
 }
 
-/** Undefined for a text with mistakes. */
-function casesIn(text: string, path: string): TestCase[] | undefined {
+/** Whether these are its cases, wherever they stand: an anchor may be shared by several. */
+function says(text: string, path: string, wanted: readonly TestCase[]): boolean {
+  const withoutLines = (cases: readonly TestCase[]) => cases.map((test) => ({ ...test, line: 0 }))
   try {
-    return readCases(text, path).cases
+    return equal(withoutLines(readCases(text, path).cases), withoutLines(wanted))
   } catch {
-    return undefined
+    return false
   }
 }

@@ -23,7 +23,8 @@ export function limitOf({ limit = 50 }: RunQuery): number {
 const mostListed = 10_000
 
 export function statusesOf(status: RunQuery['status']): readonly RunStatus[] | undefined {
-  return typeof status === 'string' ? [status] : status
+  // Each once: SQLite lists the runs of each.
+  return typeof status === 'string' ? [status] : status && [...new Set(status)]
 }
 
 /** The query of the runs that are sorted: the newest that fit. */

@@ -157,7 +157,7 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
       .toMatch(/- {7}model: tell:small # cheap\s+\+ {7}model: tell:big # cheap[^]*- {9}- getCurrentTime # now/u)
     writeFileSync(file, poet.replace('# Ours.', '# Theirs, again.'))
     await dialog.getByRole('button', { name: 'Save', exact: true }).click()
-    await dialog.getByText('Somebody has changed the file meanwhile.').waitFor()
+    await dialog.getByText('The file has changed meanwhile.').waitFor()
     expect(readFileSync(file, 'utf8')).toContain('tell:small')
     await dialog.getByRole('button', { name: 'Save', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })

@@ -107,7 +107,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     // The recording answers, and the list says what is not as it was.
     await row('opening hours').getByText('the prompt has changed').waitFor()
 
-    await page.getByLabel('Answers').selectOption('Ask the models and record')
+    await page.getByLabel('Answers').selectOption('Ask the models, run the tools, record')
     await page.getByRole('button', { name: 'Run all' }).click()
     await progress.getByText('1 passed, 1 failed').waitFor()
     await expect.poll(() => row('opening hours').getAttribute('data-state')).toBe('failed')
@@ -154,7 +154,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     writeFileSync(join(root, 'tests/front.yaml'), `agent: front\ncases:\n${cases}\n`)
     await page.reload()
     await page.getByText('no recording').first().waitFor()
-    await page.getByLabel('Answers').selectOption('Ask the models and record')
+    await page.getByLabel('Answers').selectOption('Ask the models, run the tools, record')
     await page.getByLabel('Model', { exact: true }).selectOption('Other model…')
     await page.getByLabel('Name of the model').fill('echo:slow')
     await page.getByLabel('Choose a').check()
@@ -180,7 +180,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
 
     // By keyboard alone.
     await other.getByRole('button', { name: 'Run c' }).focus()
-    await other.getByLabel('Answers').selectOption('Ask the models and record')
+    await other.getByLabel('Answers').selectOption('Ask the models, run the tools, record')
     await other.getByRole('button', { name: 'Run c' }).press('Enter')
     await expect.poll(() => other.locator('[data-testid=test-row][data-state=passed]').count()).toBe(1)
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AgentCheck, AgentTree } from '../../src/part/agent-tree.ts'
+import type { Principal } from '../../src/part/principal.ts'
 import { openProject } from '../../src/project/project.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
@@ -405,6 +406,26 @@ describe('agent editor', () => {
     expect(await shared.send('agents/ask/settings', { changes: [] }, headersFor('operator'))).toMatchObject({
       status: 403,
     })
+  })
+
+  test('an admin to whom only some agents are open edits none: a text may call any other', async () => {
+    const only: Principal = { id: 'key:ci', key: 'ci', roles: ['admin'], agents: ['open'] }
+    const access = { ...createTestAccess(), identify: () => only }
+    const files = { 'open.yml': say('open'), 'other.yml': say('secret') }
+    const { send, dir } = await serve(files, { access, authorize: undefined as never })
+    const pipeline = 'workflow: [{ id: call, type: call-agent, config: { agent: other } }]\n'
+    for (const [path, body, method] of [
+      ['runs', { agentId: 'open', pipeline }],
+      ['agents/check', { text: pipeline }],
+      ['agents/open/settings', { changes: [], text: pipeline }],
+      ['agents/other', { text: say('mine') }],
+      ['agents/other?etag=x', undefined, 'DELETE'],
+    ] as [string, object | undefined, string | undefined][]) {
+      const refused = await send(path, body, {}, method)
+      expect([path, refused.status, JSON.stringify(refused).includes('secret')]).toEqual([path, 403, false])
+    }
+    expect(await send('runs', { agentId: 'open' })).toMatchObject({ status: 202 })
+    expect(readFileSync(join(dir, 'other.yml'), 'utf8')).toBe(say('secret'))
   })
 
   test('a run starts with its own pipeline instead of the file, if agents may be edited here', async () => {

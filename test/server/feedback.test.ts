@@ -175,6 +175,7 @@ describe('feedback', () => {
     ['a long name', { user: 'a'.repeat(513), tenant: '', time: 1, verdict: 'up' }, /feedback.user must be/u],
     ['no time', { user: 'a', tenant: '', verdict: 'up' }, /feedback.time must be/u],
     ['nothing said', { user: 'a', tenant: '', time: 1 }, /feedback needs a verdict or a note/u],
+    ['a note of spaces', { user: 'a', tenant: '', time: 1, note: ' \n' }, /feedback needs a verdict or a note/u],
   ])('an import with %s is refused, and nothing of it is stored', async (_, feedback, message) => {
     const source = open()
     const id = await source.run('alice')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, type Latch } from '../../src/models/scripted.ts'
 import type { Config } from '../../src/project/config.ts'
+import type { Principal } from '../../src/part/principal.ts'
 import { openProject } from '../../src/project/project.ts'
 import { openTestDesk } from '../../src/regress/test-desk.ts'
 import type { Access } from '../../src/server/access/access.ts'
@@ -194,7 +195,11 @@ describe('test cases', () => {
   })
 
   test('one run of tests at a time; it goes on without readers, is stopped, and what was not done is counted', async () => {
-    const { add, send, handler, done } = await open({ 'slow.yaml': agent('Slow') })
+    const known = createTestAccess()
+    const some: Principal = { id: 'key:ci', key: 'ci', roles: ['operator'], agents: ['slow'] }
+    const identify: Access['identify'] = (request) =>
+      request.headers.get('authorization') === 'Bearer some' ? some : known.identify(request)
+    const { add, send, handler, done } = await open({ 'slow.yaml': agent('Slow') }, { access: { ...known, identify } })
     const ids = [await add({ name: 'a' }), await add({ name: 'b' })]
     const started = await send('POST', 'tests/run', { record: true, models: ['echo:held'] })
     expect(started).toMatchObject({ status: 202, run: { total: 2, models: ['echo:held'] } })
@@ -203,6 +208,13 @@ describe('test cases', () => {
     await body.until('"running":["shop/a"')
     await body.leave()
     expect((await send('GET', 'tests')).run).toMatchObject({ passed: 0, running: expect.arrayContaining([ids[0]]) })
+    // Who sees no case of this agent learns of none.
+    const asSome = (path: string) =>
+      handler(new Request(`http://x/api/${path}`, { headers: { authorization: 'Bearer some' } }))
+    expect(await (await asSome('tests')).json()).toMatchObject({ cases: [], run: { total: 2, running: [] } })
+    const theirs = readBody(await asSome('tests/progress'))
+    expect(await theirs.until('"total":2')).not.toContain('shop/')
+    await theirs.leave()
     expect(await send('POST', 'tests/stop')).toMatchObject({ stopped: true })
     expect(await done()).toMatchObject({ stopped: 2, passed: 0, failed: 0, endedAt: expect.any(Number) })
     expect(await send('POST', 'tests/stop')).toMatchObject({ stopped: false })
@@ -235,12 +247,12 @@ describe('test cases', () => {
     const { add, send, at, root } = await open()
     const ids = [await add({ name: 'one' }), await add({ name: 'two' }), await add({ name: 'three' })]
     const path = join(root, 'tests/shop.yaml')
-    writeFileSync(path, readFileSync(path, 'utf8').replace('- name: two', '# About two.\n  - name: two'))
+    writeFileSync(path, readFileSync(path, 'utf8').replace('- name: three', '# About three.\n  - name: three'))
     const before = readFileSync(path, 'utf8')
     expect(await send('DELETE', at(ids[1]!))).toMatchObject({ status: 200, id: ids[1] })
     const after = readFileSync(path, 'utf8')
-    expect(before.startsWith(after.slice(0, after.indexOf('  - name: three')))).toBe(true)
-    expect(after).toContain('# About two.')
+    const [two, three] = [before.indexOf('  - name: two'), before.indexOf('  # About three.')]
+    expect(after).toBe(before.slice(0, two) + before.slice(three))
     expect((await send('GET', 'tests')).cases.map((each: any) => each.id)).toEqual([ids[0], ids[2]])
     expect(readdirSync(join(root, 'tests/recordings/shop')).toSorted()).toEqual(['one.ndjson', 'three.ndjson'])
     expect(await send('DELETE', at(ids[1]!))).toMatchObject({ status: 404, error: { code: 'unknown-test' } })
@@ -298,6 +310,23 @@ describe('test cases', () => {
     desk.files.find = () => expect.fail('read again')
     expect(await send('POST', 'tests/run', { ids })).toMatchObject({ status: 202, run: { total: 11 } })
     expect(await send('POST', 'tests/run', { ids: [...ids, 'shop/none'] })).toMatchObject({ status: 404 })
+  })
+
+  test('a long message makes no file that cannot be read: it gets one of its own, or is too long', async () => {
+    const { send, ask, add, done } = await open()
+    const [first] = [await add({ name: 'first' })]
+    const long = await ask('é'.repeat(300_000))
+    expect(await send('POST', 'tests', { run: long, name: 'long' })).toMatchObject({ status: 201, id: 'shop/long' })
+    await done()
+    const next = await send('POST', 'tests', { run: long, name: 'next' })
+    expect(next).toMatchObject({ status: 201, id: 'shop-next/next' })
+    await done()
+    const run = await ask('é'.repeat(600_000))
+    expect(await send('POST', 'tests', { run })).toMatchObject({ status: 400, error: { code: 'bad-run' } })
+    expect(await send('GET', `tests/draft?run=${run}`)).toMatchObject({ status: 400, error: { code: 'bad-run' } })
+    const { cases, faults } = await send('GET', 'tests')
+    expect(cases.map(({ id }: { id: string }) => id)).toEqual(['shop-next/next', first, 'shop/long'])
+    expect(faults).toEqual([])
   })
 
   test('an agent that has gone or has mistakes fails its cases with the reason', async () => {

@@ -1,15 +1,20 @@
 /** The run of tests as events: its whole state after each change, until it has ended. A slow reader gets fewer of them. */
 import { fromPromises, type BodySource } from '../../delivery/streamed-body.ts'
-import type { TestDesk } from '../../regress/test-desk.ts'
+import type { TestDesk, TestsRun } from '../../regress/test-desk.ts'
 import { watchSilence } from '../http/sse-response.ts'
 
 const keepAlive = ': keep-alive\n\n'
 
-export function createProgressSource(desk: Pick<TestDesk, 'run' | 'onChange'>, keepAliveMs: number): BodySource {
+interface Progress extends Pick<TestDesk, 'onChange'> {
+  /** As the reader may see it. */
+  run(): TestsRun | undefined
+}
+
+export function createProgressSource({ run: current, onChange }: Progress, keepAliveMs: number): BodySource {
   let isDue = true
   let isOver = false
   let asked: PromiseWithResolvers<string | undefined> | undefined
-  const leave = desk.onChange(() => {
+  const leave = onChange(() => {
     isDue = true
     settle()
   })
@@ -23,7 +28,7 @@ export function createProgressSource(desk: Pick<TestDesk, 'run' | 'onChange'>, k
   }
 
   function take(): string {
-    const { run } = desk
+    const run = current()
     isDue = false
     if (run === undefined || run.endedAt !== undefined) end()
     silence.wrote()

@@ -72,10 +72,16 @@ async function toRunQuery(
   if (status !== undefined) query.status = status.split(',').map(toStatus)
   if (since !== undefined) query.since = toTime(since, 'since')
   if (until !== undefined) query.until = toTime(until, 'until')
-  for (const [name, text] of Object.entries({ minCost, maxCost }))
-    if (text !== undefined) query[name as 'minCost' | 'maxCost'] = toAmount(text, name)
-  for (const [name, text] of Object.entries({ minMs, maxMs }))
-    if (text !== undefined) query[name as 'minMs' | 'maxMs'] = wholeNumber(text, name, 0, Number.MAX_SAFE_INTEGER)
+  for (const [name, text] of [
+    ['minCost', minCost],
+    ['maxCost', maxCost],
+  ] as const)
+    if (text !== undefined) query[name] = toAmount(text, name)
+  for (const [name, text] of [
+    ['minMs', minMs],
+    ['maxMs', maxMs],
+  ] as const)
+    if (text !== undefined) query[name] = wholeNumber(text, name, 0, Number.MAX_SAFE_INTEGER)
   if (sort !== undefined) query.sort = oneOf(sort, 'sort', runSorts)
   if (order !== undefined) query.order = oneOf(order, 'order', ['asc', 'desc'] as const)
   if (order !== undefined && sort === undefined) throw bad('order', 'beside sort')

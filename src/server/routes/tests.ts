@@ -7,7 +7,7 @@ import { unknownTest, type TestResultRow } from '../../part/test-result.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { AnswerCheck, WantedCheck } from '../../regress/add-case.ts'
 import type { FoundCase } from '../../regress/case-files.ts'
-import type { TestDesk } from '../../regress/test-desk.ts'
+import type { TestDesk, TestsRun } from '../../regress/test-desk.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import type { RequestContext } from '../handler-context.ts'
 import { optionalText, readJson } from '../http/body.ts'
@@ -28,8 +28,10 @@ export function mountTests(routes: Routes): void {
     return Response.json({ stopped: (await deskOf(context)).stop() })
   })
   routes.get('/api/tests/progress', 'tests.read', async (context) => {
-    const { keepAliveMs } = context
-    return sseResponse(untilExpired(createProgressSource(await deskOf(context), keepAliveMs), context))
+    const desk = await deskOf(context)
+    const { onChange } = desk
+    const shown = { onChange, run: () => shownRun(context, desk) }
+    return sseResponse(untilExpired(createProgressSource(shown, context.keepAliveMs), context))
   })
   routes.get('/api/tests/draft', 'tests.edit', (context, { url }) => draftTest(context, new URL(url)))
   routes.get('/api/tests/:id', 'tests.read', (context, request) => showTest(context, request.param('id')))
@@ -65,6 +67,12 @@ async function existingTest(context: RequestContext, id: string): Promise<{ desk
   throw unknownTest(id)
 }
 
+/** Which cases run now is for those who see all of them. */
+function shownRun({ runtime, server }: RequestContext, { run }: TestDesk): TestsRun | undefined {
+  const isAll = server.runtime.agents.list().every(({ id }) => runtime.agents.get(id) !== undefined)
+  return run && runtime.redact(isAll ? run : { ...run, running: [] })
+}
+
 /** Results that are read at the same time. */
 const readAtOnce = 64
 
@@ -77,7 +85,7 @@ async function listTests(context: RequestContext): Promise<Response> {
     const some = shown.slice(at, at + readAtOnce)
     rows.push(...(await Promise.all(some.map((found) => rowOf(context, desk, found)))))
   }
-  const body = { cases: rows, faults: showsBroken(context) ? faults : [], run: desk.run ?? null }
+  const body = { cases: rows, faults: showsBroken(context) ? faults : [], run: shownRun(context, desk) ?? null }
   return shownJson(context, body)
 }
 
@@ -123,7 +131,7 @@ async function showTest(context: RequestContext, id: string): Promise<Response> 
     ...(otherAnswer !== undefined && { otherAnswer }),
     // A link to a run that is not here leads nowhere.
     results: results.map(({ run, ...row }) => ({ ...row, ...(run !== undefined && known.has(run) && { run }) })),
-    run: desk.run ?? null,
+    run: shownRun(context, desk) ?? null,
   })
 }
 

@@ -155,6 +155,7 @@ export function runsContract(current: () => Store): void {
       expect(await ids({ status: ['completed', 'running'], agent: 'two' })).toBe('bd')
       expect(await ids({ status: ['failed', 'aborted'] })).toBe('')
       expect(await ids({ status: [] })).toBe('')
+      expect(await ids({ status: ['completed', 'completed', 'running'] })).toBe('cbad')
       expect(await ids({ since: noon })).toBe('cbad')
       expect(await ids({ since: noon + 1 })).toBe('')
       expect(await ids({ q: 'ALL OF' })).toBe('cb')

@@ -41,6 +41,13 @@ export function threadTitlesContract(current: () => Store): void {
       expect(await shown('one')).toEqual([])
     })
 
+    test('nothing of a title turns what stands beside it, and one that nobody sees is none', async () => {
+      await titles.put(row({ title: '\u202Eemor\u2066 👨‍👩‍👧' }))
+      expect(await shown('one')).toEqual([['one', 'emor 👨‍👩‍👧']])
+      await titles.put(row({ title: '\u200B\u2066\u00AD' }))
+      expect(await shown('one')).toEqual([])
+    })
+
     test('a thread that is not there has none, and a long title is cut', async () => {
       expect(await titles.put(row({ thread: 'none' }))).toBe(false)
       expect(await shown('none')).toEqual([])

@@ -176,6 +176,7 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
     /\(test=\?|rowid<\?/u,
     'the last results of one case, and those that are too old',
   ],
+  [/^SELECT min\(at\) FROM/u, /(?:>\?\)|\(subquery-\d\))$/u, 'the first row of each index behind a time'],
   [/^SELECT \* FROM feedback WHERE run/u, /\(run=\?\)$|^USE TEMP B-TREE/u, 'what people say of one run'],
   [/^DELETE FROM (?:indexed_\w+|search|inbox|feedback) WHERE/u, /\(run=\?\)$/u, 'what is left of a run'],
   [/thread_titles/u, /^SEARCH thread_titles USING PRIMARY KEY \(thread=\?\)$/u, 'the thread is the whole key'],

@@ -308,9 +308,9 @@ function toWhere(query: RunQuery, index: ListIndex): Condition[] {
     if (since !== undefined) where.push(['+started_at >= ?', since])
     if (until !== undefined) where.push(['+started_at < ?', until])
   }
-  for (const [name, condition] of Object.entries(plain)) {
-    const value = query[name as keyof typeof plain]
-    if (value !== undefined) where.push([condition, value])
+  for (const name of Object.keys(plain) as (keyof typeof plain)[]) {
+    const value = query[name]
+    if (value !== undefined) where.push([plain[name], value])
   }
   if (idPrefix !== undefined) where.push(['+id >= ? AND +id < ?', idPrefix, `${idPrefix}\u{10ffff}`])
   return where

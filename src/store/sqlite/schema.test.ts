@@ -403,7 +403,7 @@ test('the models of older runs are read off their views', async () => {
   await store.runs.keepView('none', 1, { usageByModel: [] })
   await store.close()
   const db = new DatabaseSync(path)
-  const step = steps.find((each) => String(each).includes('ADD COLUMN models'))
+  const step = String(steps.find((each) => String(each).includes('ADD COLUMN models')))
   db.exec(`ALTER TABLE runs DROP COLUMN models; ${step}`)
   db.close()
   const opened = sqliteStore(path)

@@ -41,43 +41,47 @@ function rename(entries: readonly Entry[], run: string): Entry[] {
   return entries.map((entry) => (entry.type === 'run-start' ? { ...entry, runId: run } : entry))
 }
 
-test('filled piece by piece while runs are recorded, the tables are what a rebuild makes of the log', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.oneof(arbitraryRun, arbitraryNestedRun, arbitraryAgentRun), {
-        minLength: 1,
-        maxLength: 3,
-      }),
-      fc.array(fc.nat(60), { maxLength: 6 }),
-      fc.option(fc.nat(40), { nil: undefined }),
-      fc.boolean(),
-      fc.boolean(),
-      async (runs, cuts, fork, compact, settled) => {
-        const path = newFile()
-        const store = sqliteStore(path)
-        const batches = runs.map((entries, i) => cutAt(rename(entries, `run-${i}`), cuts))
-        for (let n = 0; n < Math.max(...batches.map(({ length }) => length)); n++) {
-          for (const [i, each] of batches.entries()) {
-            const batch = each[n]
-            if (batch !== undefined) await store.log.append(`run-${i}`, 1, batch)
+test(
+  'filled piece by piece while runs are recorded, the tables are what a rebuild makes of the log',
+  { timeout: 180_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(arbitraryRun, arbitraryNestedRun, arbitraryAgentRun), {
+          minLength: 1,
+          maxLength: 3,
+        }),
+        fc.array(fc.nat(60), { maxLength: 6 }),
+        fc.option(fc.nat(40), { nil: undefined }),
+        fc.boolean(),
+        fc.boolean(),
+        async (runs, cuts, fork, compact, settled) => {
+          const path = newFile()
+          const store = sqliteStore(path)
+          const batches = runs.map((entries, i) => cutAt(rename(entries, `run-${i}`), cuts))
+          for (let n = 0; n < Math.max(...batches.map(({ length }) => length)); n++) {
+            for (const [i, each] of batches.entries()) {
+              const batch = each[n]
+              if (batch !== undefined) await store.log.append(`run-${i}`, 1, batch)
+            }
+            if (n % 2 === 0 && (settled || n % 4 === 0)) await store.records!.settle()
           }
-          if (n % 2 === 0 && (settled || n % 4 === 0)) await store.records!.settle()
-        }
-        if (fork !== undefined) await store.log.fork('run-0', Math.min(runs[0]!.length - 1, fork) + 1, 'fork')
-        if (settled) await store.records!.settle()
-        for (const i of compact ? runs.keys() : []) await store.upkeep!.compact(`run-${i}`)
-        await store.records!.settle()
-        const live = tablesOf(path)
-        expect(live.agents!.length).toBeGreaterThanOrEqual(runs.length + (fork === undefined ? 0 : 1))
-        await store.records!.reindex()
-        expect(tablesOf(path)).toEqual(live)
-        await store.close()
-        rmSync(path, { force: true })
-      },
-    ),
-    { numRuns: 15 },
-  )
-})
+          if (fork !== undefined) await store.log.fork('run-0', Math.min(runs[0]!.length - 1, fork) + 1, 'fork')
+          if (settled) await store.records!.settle()
+          for (const i of compact ? runs.keys() : []) await store.upkeep!.compact(`run-${i}`)
+          await store.records!.settle()
+          const live = tablesOf(path)
+          expect(live.agents!.length).toBeGreaterThanOrEqual(runs.length + (fork === undefined ? 0 : 1))
+          await store.records!.reindex()
+          expect(tablesOf(path)).toEqual(live)
+          await store.close()
+          rmSync(path, { force: true })
+        },
+      ),
+      { numRuns: 15 },
+    )
+  },
+)
 
 test('every entry is one event, and the summaries of the agents are that of the run, whatever the run', async () => {
   const path = newFile()

@@ -158,6 +158,19 @@ test('what a run changes hours later, entry by entry, is in no kept hour', async
   await store.close()
 })
 
+test('a time of all years takes no longer than what happened in it', async () => {
+  const path = join(root, `${count++}.db`)
+  const store = sqliteStore(path)
+  for (let i = 0; i < 5; i++) await store.log.append(`r${i}`, 1, slowRun(`r${i}`, began + (i + 2) * hourLength))
+  await store.records!.settle()
+  keepAll(path)
+  const ever = { since: -8.64e15, until: 8.64e15 }
+  expect(rough(totalsOf(path, ever))).toEqual(rough(totalsOf(path)))
+  expect(rough(computed(path, ever))).toEqual(rough(computed(path)))
+  expect(await store.records!.totals(ever)).toMatchObject({ usage: expect.anything() })
+  await store.close()
+})
+
 test('a question keeps the closed hours that it has read; rows that were read before a change are not kept', async () => {
   const path = join(root, `${count++}.db`)
   const store = sqliteStore(path)

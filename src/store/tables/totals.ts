@@ -92,6 +92,15 @@ export function createTotals(db: DatabaseSync): TotalsReader {
      ${own} c.seq > coalesce(f.seq, 0) AND`,
     'c.called_at',
   )
+  /** The first of these times at or behind one. */
+  const nextTime = db.prepare(
+    `SELECT min(at) FROM (
+       SELECT min(started_at) AS at FROM runs WHERE started_at >= ?1
+       UNION ALL SELECT min(timestamp) FROM indexed_usage WHERE timestamp >= ?1
+       UNION ALL SELECT min(started_at) FROM indexed_steps WHERE kind = 'model-call' AND started_at >= ?1
+       UNION ALL SELECT min(called_at) FROM indexed_tool_calls WHERE called_at >= ?1)`,
+    arrays,
+  )
   const state = db.prepare('SELECT hour, changes, kept FROM indexed_hours WHERE hour >= ? AND hour < ?', arrays)
   const kept = db.prepare(
     `SELECT hour, agent, names, numbers FROM indexed_hour_facts
@@ -150,8 +159,11 @@ export function createTotals(db: DatabaseSync): TotalsReader {
       of(byDay, new Date(time).toISOString().slice(0, 10)),
     ]
     const addRows = (from: number, to: number, isOpen = false) => {
-      // A day at a time: what it comes to is of that day.
+      // A day at a time: what it comes to is of that day. A time that somebody asks for may be thousands of years.
       for (let at = from; at < to;) {
+        const [next] = nextTime.get(at) as unknown as [number | null]
+        if (next === null || next >= to) return
+        at = Math.max(at, next)
         const end = Math.min(to, (Math.floor(at / dayLength) + 1) * dayLength)
         const found = new Map<string, Facts>()
         readRows(at, end, (place) => of(found, place.agent), query, isOpen)
@@ -175,8 +187,7 @@ export function createTotals(db: DatabaseSync): TotalsReader {
       total.addKept({ names, numbers }, listsOf(hour * hourLength, name))
     }
     let from = since
-    for (let hour = firstHour; hour < lastHour; hour++) {
-      if (!isKept.has(hour)) continue
+    for (const hour of [...isKept].sort((a, b) => a - b)) {
       addRows(from, hour * hourLength)
       from = (hour + 1) * hourLength
     }

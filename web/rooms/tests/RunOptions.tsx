@@ -43,7 +43,7 @@ export function RunOptions({ options, isDisabled, onChange }: Props) {
         onChange={(event) => onChange({ ...options, record: event.target.value === 'record' })}
       >
         <option value="recorded">Recorded answers</option>
-        <option value="record">Ask the models and record</option>
+        <option value="record">Ask the models, run the tools, record</option>
       </select>
       <select
         aria-label="Model"
