@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createHandler } from '../../src/server/handler.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
@@ -16,6 +17,7 @@ const key = 'a-long-secret-key'
 const files = new Map([
   ['index.html', { body: '<html nonce-is="__NONCE__">shell</html>', contentType: 'text/html; charset=utf-8' }],
   ['icon.svg', { body: '<svg/>', contentType: 'image/svg+xml' }],
+  ['assets/large-1a2b.js', { body: 'large()\n'.repeat(500), contentType: 'text/javascript; charset=utf-8' }],
   ['assets/main-1a2b.js', { body: 'main()', contentType: 'text/javascript; charset=utf-8' }],
 ])
 const web: WebFiles = {
@@ -165,10 +167,39 @@ describe('its files', () => {
       'content-security-policy': expect.stringMatching(
         /^default-src 'none'; script-src 'self'; style-src 'self'; .*; trusted-types millrace$/u,
       ),
+      vary: 'accept-encoding',
       'cross-origin-resource-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
     })
     expect((await get('/icon.svg')).headers.get('cache-control')).toBe('no-cache')
+  })
+
+  test('are compressed for those who can read that', async () => {
+    const engine = createEngine({ agents: { secretive: agent() } })
+    onTestFinished(() => engine.close())
+    const handler = createHandler({ runtime: engine.runtime, localOnly: true, web })
+    const get = async (path: string, accepted: string) => {
+      const headers = { host: 'localhost:3000', 'accept-encoding': accepted }
+      const response = await handler(new Request(`http://localhost:3000${path}`, { headers }))
+      return { headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
+    }
+    const { body } = files.get('assets/large-1a2b.js')!
+    for (const accepted of ['gzip, deflate, br', 'br, GZIP;q=0.5', 'gzip']) {
+      const got = await get('/assets/large-1a2b.js', accepted)
+      expect([got.headers.get('content-encoding'), got.headers.get('vary')]).toEqual(['gzip', 'accept-encoding'])
+      expect(got.body.length).toBeLessThan(200)
+      expect(gunzipSync(got.body).toString()).toBe(body)
+    }
+    for (const accepted of ['', 'br', 'gzip;q=0', 'identity, gzip; q=0.0', 'x-gzip-like']) {
+      const got = await get('/assets/large-1a2b.js', accepted)
+      expect([got.headers.get('content-encoding'), got.headers.get('vary')], accepted).toEqual([
+        null,
+        'accept-encoding',
+      ])
+      expect(got.body.toString()).toBe(body)
+    }
+    // Nothing is won with a small one.
+    expect((await get('/assets/main-1a2b.js', 'gzip')).headers.get('content-encoding')).toBeNull()
   })
 
   test('that are not there are 404, and nobody keeps that', async () => {

@@ -33,9 +33,10 @@ export function isLostVisit(app: App, request: Request, path: string): boolean {
 }
 
 export function mountPage(app: App, web: WebFiles): void {
+  const packed: Packed = new Map()
   app.get('*', async (c, next) => {
     const { path } = c.req
-    if (files.test(path)) return (await fileResponse(web, path)) ?? next()
+    if (files.test(path)) return (await fileResponse(web, c.req.raw, path, packed)) ?? next()
     if (!rooms.test(path) || preferredType(c.req.raw, ['text/html', 'application/json']) !== 'text/html') return next()
     return (await shellResponse(web)) ?? next()
   })
@@ -59,20 +60,45 @@ export async function shellResponse(web: WebFiles, status = 200): Promise<Respon
   })
 }
 
-async function fileResponse(web: WebFiles, path: string): Promise<Response | undefined> {
+/** Files by their path, compressed when they were first asked for. Their names have a hash of what they contain. */
+type Packed = Map<string, Promise<Uint8Array<ArrayBuffer>>>
+
+function acceptsGzip({ headers }: Request): boolean {
+  const codings = headers.get('accept-encoding')?.split(',') ?? []
+  return codings.some((each) => {
+    const [name, weight = ''] = each.split(';')
+    return name!.trim().toLowerCase() === 'gzip' && !/^\s*q=0(?:\.0*)?\s*$/u.test(weight)
+  })
+}
+
+async function fileResponse(
+  web: WebFiles,
+  request: Request,
+  path: string,
+  packed: Packed,
+): Promise<Response | undefined> {
   const file = await web.read(path.slice(1))
   if (file === undefined) return undefined
-  // Names of assets have a hash of their content. The worker's script needs its own policy header, equal to the page's.
+  // The worker's script needs its own policy header, equal to the page's.
   const isHashed = path.startsWith('/assets/')
-  return new Response(file.body, {
+  const isPacked = isHashed && file.body.length > 1000 && acceptsGzip(request)
+  if (isPacked && !packed.has(path)) packed.set(path, gzip(file.body))
+  return new Response(isPacked ? await packed.get(path)! : file.body, {
     headers: {
       'content-type': file.contentType,
+      ...(isPacked && { 'content-encoding': 'gzip' }),
+      vary: 'accept-encoding',
       'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
       'content-security-policy': policy(),
       'cross-origin-resource-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
     },
   })
+}
+
+async function gzip(body: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([body]).stream().pipeThrough(new CompressionStream('gzip'))
+  return new Uint8Array(await new Response(stream).arrayBuffer())
 }
 
 function policy(nonce?: string): string {
