@@ -30,6 +30,11 @@ export function statusInFull(status: RunStatus): string {
   return why === undefined ? word : `${word}: ${why}`
 }
 
+/** In which way it failed, if that says more than an error: `timed out`. */
+export function failedBy(status: RunStatus): string | undefined {
+  return words[status][2]
+}
+
 export function statusGlyph(status: RunStatus): string {
   return words[status][0]
 }

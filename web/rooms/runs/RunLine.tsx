@@ -7,6 +7,7 @@ import { useThreadName } from '../../data/server.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
+import { failedBy } from '../../kit/status-words.ts'
 import { placeOf, type RowPosition } from '../../kit/VirtualList.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
 import type { Column, ColumnId } from './columns.ts'
@@ -79,7 +80,8 @@ function cellOf(id: ColumnId, run: RunRow, { now, said, isCompact = false }: Cel
     case 'user':
       return <Owner owner={run.owner} tenant={run.tenant} />
     case 'error':
-      return <Errors run={run} />
+      // What ended it from outside is no error of its own.
+      return run.errors === undefined ? failedBy(run.status) : <Errors run={run} />
     case 'started':
       return ago(run.startedAt, now)
     case 'took':
