@@ -87,8 +87,8 @@ describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
     await expect.poll(() => value('Took').textContent()).toMatch(/slowest 5 %: /u)
 
     // A time of one's own: typed, and chosen in a chart.
-    await page.getByRole('button', { name: 'Own time' }).click()
-    const picker = page.getByRole('group', { name: 'Own time' })
+    await page.getByRole('button', { name: 'Custom time' }).click()
+    const picker = page.getByRole('group', { name: 'Custom time' })
     await picker.getByLabel('From').fill('2020-01-31T10:00')
     await picker.getByLabel('To').fill('2020-01-31T09:00')
     await picker.getByText('The first time must be before the second.').waitFor()

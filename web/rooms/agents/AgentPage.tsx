@@ -119,7 +119,7 @@ export function AgentPage({ id }: { id: string }) {
           title={isChanged ? 'Tries the agent as it was saved' : undefined}
           onClick={() => navigate(chat)}
         >
-          Try
+          {isChanged ? 'Try saved' : 'Try'}
         </Button>
       </header>
       {error !== undefined && <ErrorNote error={error} onRetry={agent.reload} />}

@@ -135,7 +135,7 @@ function SettingsOf({ agent: { id }, settings, changed, onSaved }: Props) {
 function Parts({ agent: { id, steps, skills, history } }: { agent: AgentFacts }) {
   return (
     <>
-      <h3>Steps</h3>
+      <h3>Steps of its file</h3>
       <ol className={css.parts}>
         {steps.map((step) => (
           <li key={step.id}>
@@ -160,7 +160,7 @@ function Parts({ agent: { id, steps, skills, history } }: { agent: AgentFacts })
       <h3>Conversation</h3>
       <p>{history === 'client' ? 'The client keeps it and sends all of it.' : 'The server keeps it.'}</p>
       <p>
-        <Link href={`/agents/${encodeURIComponent(id)}`}>Its file and its runs</Link>
+        <Link href={`/agents/${encodeURIComponent(id)}`}>The agent’s page</Link>
       </p>
     </>
   )

@@ -21,14 +21,14 @@ export function TimePicker({ range, set }: { range: TimeRange; set: Query['set']
         </Button>
       ))}
       <Button popoverTarget={menu} aria-pressed={range.kind === 'own'} className={css.own!}>
-        {range.kind === 'own' ? sayRange(range).replace(/^from /u, '') : 'Own time'}
+        {range.kind === 'own' ? sayRange(range).replace(/^from /u, '') : 'Custom time'}
       </Button>
       <div
         id={menu}
         popover="auto"
         className={css.menu}
         role="group"
-        aria-label="Own time"
+        aria-label="Custom time"
         onToggle={({ newState }) => setOpen(newState === 'open')}
       >
         {isOpen && (
