@@ -131,7 +131,9 @@ describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => 
     await open?.(page)
     // A turn that still runs is busy, too.
     await expect.poll(() => page.locator('main [aria-busy=true]:not(article *)').count()).toBe(0)
-    await atEachScreen(page, name, look(page), roomScreens)
+    // What is where is seen in light, so the dark ones that axe does not look at say nothing.
+    const of = roomScreens.filter((screen) => screen.theme === 'light' || isTested(screen))
+    await atEachScreen(page, name, look(page), of)
   })
 
   test('at a zoom of 200 % the steps of a waiting run and the text of an agent have room', async () => {
