@@ -88,7 +88,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.locator('.cm-lintRange-error').waitFor()
     await wrong.getByRole('button', { name: 'Change to “calculator”' }).click()
     await page.getByText('No mistakes. Not saved yet.').waitFor()
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await expect
       .poll(() => readFileSync(join(dir, 'broken.yaml'), 'utf8'))
       .toBe(broken.replace('calculater', 'calculator'))
@@ -105,7 +105,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.keyboard.press('Escape')
     await page.keyboard.type('onin: 7')
     await page.getByTestId('agent-fault').filter({ hasText: '"reasonin"' }).waitFor()
-    expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+    expect(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled()).toBe(true)
     for (let i = 0; i < 'reasonin: 7'.length; i++) await page.keyboard.press('Backspace')
     await page.keyboard.type('# a note')
     page.once('dialog', (dialog) => void dialog.accept())
@@ -141,7 +141,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await typeBehind(page, 'stream: true', ' # mine')
     await change(assistant)
     await page.getByRole('button', { name: 'Keep mine' }).click()
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await expect.poll(() => fileOf(dir)).toBe(theirs.replace('stream: true', 'stream: true # mine'))
   })
 
@@ -174,7 +174,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.locator('.cm-line', { hasText: 'demo:assistant' }).click()
     await page.keyboard.type('x')
     await page.getByText('Read-only').waitFor()
-    expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0)
     expect(await page.locator('.cm-line', { hasText: 'demo:assistant' }).textContent()).not.toContain('x')
   })
 

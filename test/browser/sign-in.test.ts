@@ -124,7 +124,7 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     await page.goto(`${server.url}/agents/assistant`)
     await rowOf(page, 'Good morning').or(page.getByText('Good morning')).first().waitFor()
     expect(await page.getByRole('navigation', { name: 'Of this agent' }).count()).toBe(0)
-    expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0)
 
     await page.goto(`${server.url}/runs/${own.id}?sel=main/answer/1&tab=prompt`)
     await page.getByText('Your role may not read prompts.').waitFor()
