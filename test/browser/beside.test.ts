@@ -12,6 +12,7 @@ import {
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { expectAccessible } from './axe.ts'
+import { ask, growing } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { enter, tabTo } from './keys.ts'
@@ -22,21 +23,6 @@ const { browser, fault } = await launchBrowser()
 
 const column = (page: Page, n: number) => page.getByTestId('column').nth(n - 1)
 const answers = (page: Page, n: number) => column(page, n).getByTestId('assistant-message')
-
-/** One block of text, with latches in it. */
-function growing(...pieces: (string | Latch)[]): ScriptStep[] {
-  const id = 'block'
-  return [
-    { type: 'text-start', id },
-    ...pieces.map((piece) => (typeof piece === 'string' ? ({ type: 'text-delta', id, delta: piece } as const) : piece)),
-    { type: 'text-end', id },
-  ]
-}
-
-async function ask(page: Page, words: string): Promise<void> {
-  await page.getByTestId('chat-input').fill(words)
-  await page.getByTestId('send-button').click()
-}
 
 const yaml = (model: string, more = '') => `
 metadata: { description: Answers with ${model} }

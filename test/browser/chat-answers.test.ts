@@ -13,19 +13,14 @@ import {
 import { agent } from '../support/engine.ts'
 import { hostile } from '../support/hostile.ts'
 import { expectAccessible } from './axe.ts'
+import { answers, ask } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
 
-const answers = (page: Page) => page.getByTestId('assistant-message')
 const card = (page: Page) => page.getByTestId('tool-card').last()
-
-async function ask(page: Page, words: string): Promise<void> {
-  await page.getByTestId('chat-input').fill(words)
-  await page.getByTestId('send-button').click()
-}
 
 const gated = agent('tools:\n  - { name: calculator, approval: true }\n')
 const calculate = (id: string, expression: string) => [

@@ -5,19 +5,13 @@ import { refuse } from '../../src/models/scripted.ts'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
+import { answers, ask } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-
-const answers = (page: Page) => page.getByTestId('assistant-message')
-
-async function ask(page: Page, words: string): Promise<void> {
-  await page.getByTestId('chat-input').fill(words)
-  await page.getByTestId('send-button').click()
-}
 
 describe.skipIf(browser === undefined)(`failures in the playground${fault}`, () => {
   test('a busy model: what happened, what to do, seconds that count down; what cannot change has no second try', async () => {

@@ -12,27 +12,11 @@ import {
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
+import { answers, ask, growing } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { openWeb } from './web.ts'
 
 const { browser, fault } = await launchBrowser()
-
-const answers = (page: Page) => page.getByTestId('assistant-message')
-
-/** One block of text, with latches in it. */
-function growing(...pieces: (string | Latch)[]): ScriptStep[] {
-  const id = 'block'
-  return [
-    { type: 'text-start', id },
-    ...pieces.map((piece) => (typeof piece === 'string' ? ({ type: 'text-delta', id, delta: piece } as const) : piece)),
-    { type: 'text-end', id },
-  ]
-}
-
-async function ask(page: Page, words: string): Promise<void> {
-  await page.getByTestId('chat-input').fill(words)
-  await page.getByTestId('send-button').click()
-}
 
 describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
   test('a first visit needs one click to the first streamed word, and the text grows while the model is held', async () => {

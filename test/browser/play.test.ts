@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { expectAccessible } from './axe.ts'
+import { answers } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -60,7 +61,6 @@ async function open(path: string, { edit = 'true', allows = /^$/u } = {}) {
   return { dir, server, file: join(dir, 'poet.yaml'), ...opened }
 }
 
-const answers = (page: Page) => page.getByTestId('assistant-message')
 const line = (page: Page) => page.getByTestId('changed-line')
 const panel = (page: Page) => page.getByRole('region', { name: 'Agent' })
 

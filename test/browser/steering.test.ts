@@ -8,6 +8,7 @@ import { createTold, resultsIn } from '../support/going-on.ts'
 import { toldWords, watchInbox } from '../support/steering.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { expectAccessible } from './axe.ts'
+import { answers } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -16,7 +17,6 @@ import { openWeb } from './web.ts'
 const { browser, fault } = await launchBrowser()
 
 const said = (page: Page) => page.getByTestId('user-message')
-const answers = (page: Page) => page.getByTestId('assistant-message')
 const box = (page: Page) => page.getByTestId('chat-input')
 const waits = (page: Page) => page.getByText('Waiting for the next call of the model…')
 const takeBack = (page: Page) => page.getByRole('button', { name: 'Take back' })
