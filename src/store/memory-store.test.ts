@@ -25,15 +25,23 @@ describe('memoryStore', () => {
     expect(await store.log.post('b', 'stop', 'again')).toMatchObject({ first: false })
   })
 
-  test('what a thread was sent goes with its last run', async () => {
+  test('what a thread was sent, its name, and what is said of a run go with its last run, and with the run', async () => {
     const store = memoryStore({ keep: 1 })
     const inThread = (run: string, threadId: string) =>
       exampleRun(run).map((e) => ({ ...e, ...(e.type === 'run-start' ? { threadId } : {}) }))
     for (const thread of ['t', 'u']) await store.log.post(`thread:${thread}`, 'turn:1', { run: thread })
     await store.log.append('a', 1, inThread('a', 't'))
+    const nobody = { user: '', tenant: '', time: 1 }
+    await store.feedback!.put({ run: 'a', verdict: 'up', ...nobody })
+    const judged = async () => (await store.feedback!.list({})).map(({ run }) => run)
+    expect(await judged()).toEqual(['a'])
     await store.log.append('b', 1, inThread('b', 't'))
+    await store.titles!.put({ thread: 't', title: 'Rome', ...nobody })
+    expect(await judged()).toEqual([])
     expect(await store.log.post('thread:t', 'turn:1', {})).toMatchObject({ first: false })
+    expect([...(await store.titles!.of(['t'])).keys()]).toEqual(['t'])
     await store.log.append('c', 1, inThread('c', 'u'))
+    expect([...(await store.titles!.of(['t'])).keys()]).toEqual([])
     expect(await store.log.post('thread:t', 'turn:1', {})).toMatchObject({ first: true })
     expect(await store.log.post('thread:u', 'turn:1', {})).toMatchObject({ first: false })
   })

@@ -8,8 +8,6 @@ import {
   text,
   toolCall,
   errorPart,
-  type Latch,
-  type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { expectAccessible } from './axe.ts'
 import { ask, growing } from './chat-page.ts'

@@ -1,5 +1,4 @@
 /** What a person reads when an answer fails or a message is not sent, and what is asked of them before. */
-import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { refuse } from '../../src/models/scripted.ts'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'

@@ -1,5 +1,4 @@
 /** The playground in a real browser. Models are held on latches. */
-import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import {
   createScriptedModel,
@@ -8,8 +7,6 @@ import {
   latch,
   text,
   toolCall,
-  type Latch,
-  type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { answers, ask, growing } from './chat-page.ts'
