@@ -79,7 +79,9 @@ function loosen(value: unknown, known: Known | undefined): unknown {
   if (preset !== undefined) node['default'] = preset
   const { description } = node
   const about = description === undefined ? undefined : { description }
-  const choice = names !== undefined && known && oneKnown(names as NameKind, known)
+  // A model that nobody has named may be used, too: the names are suggested.
+  if (names === 'models' && known?.models !== undefined) node['examples'] = [...known.models]
+  const choice = names !== undefined && names !== 'models' && known && oneKnown(names as NameKind, known)
   if (choice) return { ...about, ...choice }
   if (typeof ref === 'string') {
     const target = { $ref: `#/definitions/${ref}` }

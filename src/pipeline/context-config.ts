@@ -4,7 +4,7 @@ import { child } from './check.ts'
 import { checkModelName } from './names.ts'
 import type { Step } from './pipeline.ts'
 import { textOf, type PipelineReader } from './reader.ts'
-import { map, name, percent, prompt, tokens } from './scalars.ts'
+import { map, nameOf, percent, prompt, tokens } from './scalars.ts'
 import type { Node } from './tree.ts'
 
 /** How a loop stays within its model's window. */
@@ -44,7 +44,7 @@ export function contextConfig() {
         'Tokens of the newest messages that stay as they are. Default: 20k, and at most a quarter of the window.',
       ),
     summary: map({
-      model: name.optional().describe('The model that writes the summary. Default: the model of the step.'),
+      model: nameOf('models').optional().describe('The model that writes the summary. Default: the model of the step.'),
       system: prompt.optional().describe('What the summary must have: a string, or { file: path }.'),
     })
       .optional()

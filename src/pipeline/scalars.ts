@@ -22,7 +22,7 @@ export const flag = z.preprocess(
   z.boolean('must be true or false'),
 )
 /** A name defined outside the file: names.ts checks it, editors suggest it. */
-export type NameKind = 'tools' | 'callbacks' | 'agents' | 'mcpServers'
+export type NameKind = 'tools' | 'callbacks' | 'agents' | 'mcpServers' | 'models'
 export function nameOf(kind: NameKind) {
   return name.meta({ names: kind })
 }

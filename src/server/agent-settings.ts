@@ -101,7 +101,7 @@ function facts(all: { [K in keyof ToolFacts]: ToolFacts[K] | undefined }): ToolF
 }
 
 /** Those that agents name, and those of the config. */
-function modelsOf(agents: readonly Agent[], known: Known | undefined): string[] {
+export function modelsOf(agents: readonly Agent[], known: Known | undefined): string[] {
   const used = agents.flatMap(({ pipeline }) =>
     [...stepsOf(pipeline)].flatMap(({ step }) =>
       step.type === 'llm' || step.type === 'router'

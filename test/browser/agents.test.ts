@@ -55,9 +55,15 @@ const broken = `workflow:
       tools: [calculater]
 `
 
-async function open(path: string, { edit = true, allows }: { edit?: boolean; allows?: RegExp } = {}) {
+interface Opening {
+  edit?: boolean
+  allows?: RegExp
+  files?: Record<string, string>
+}
+
+async function open(path: string, { edit = true, allows, files = {} }: Opening = {}) {
   const config = `export default { server: { graceMs: 0, edit: ${edit} } }`
-  const dir = folder({ 'assistant.yaml': assistant, 'broken.yaml': broken, 'millrace.config.js': config })
+  const dir = folder({ 'assistant.yaml': assistant, 'broken.yaml': broken, ...files, 'millrace.config.js': config })
   // The demo model says its first word and then nothing until the test is over.
   const env = { MILLRACE_DEMO_DELAY_MS: '600000' }
   const server = await serve({ dir, data: 'none', env, port: 0 })
@@ -116,6 +122,34 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.keyboard.press('Control+s')
     await expect.poll(() => fileOf(dir)).toBe(assistant.replace('stream: true\n', 'stream: true\n      # a note\n'))
     await page.getByText('No mistakes.', { exact: true }).waitFor()
+  })
+
+  test('models, tools and agents that exist complete what is typed', async () => {
+    const begun = `workflow:
+  - id: ask
+    type: call-agent
+    config:
+      agent:
+  - id: answer
+    type: llm
+    config:
+      model:
+      tools:
+        -
+`
+    const { page } = await open('/agents/begun', { files: { 'begun.yaml': begun } })
+    await editor(page).waitFor()
+    for (const [line, typed, name] of [
+      [/agent:$/u, ' as', 'assistant'],
+      [/model:$/u, ' de', 'demo:assistant'],
+      [/^ *-$/u, ' calc', 'calculator'],
+    ] as const) {
+      await page.locator('.cm-line', { hasText: line }).first().click()
+      await page.keyboard.press('End')
+      await page.keyboard.type(typed)
+      await page.locator('.cm-tooltip-autocomplete li', { hasText: name }).first().waitFor()
+      await page.keyboard.press('Escape')
+    }
   })
 
   test('a file that changed on disk is shown beside the draft: theirs is taken, or mine replaces it', async () => {

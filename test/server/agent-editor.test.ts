@@ -112,6 +112,9 @@ describe('agent editor', () => {
     })
     const schema = await send('agents/schema')
     expect(JSON.stringify(schema)).toContain('calculator')
+    const { llm, 'call-agent': call } = (schema as unknown as { definitions: Record<string, unknown> }).definitions
+    expect(JSON.stringify(llm)).toContain('"examples":["demo:assistant"]')
+    expect(JSON.stringify(call)).toContain('"enum":["assistant"')
     expect(await send('agents/none')).toMatchObject({ status: 404 })
   })
 

@@ -82,7 +82,10 @@ const callback = (when: string) => nameOf('callbacks').optional().describe(`Name
 export const llmConfig = lazily(() =>
   map({
     model: z
-      .union([name, list(name).min(1, 'is empty; name a model')], 'must be the name of a model, or a list of names')
+      .union(
+        [nameOf('models'), list(nameOf('models')).min(1, 'is empty; name a model')],
+        'must be the name of a model, or a list of names',
+      )
       .optional()
       .describe(
         'The model, as provider:model. In a list, the next one is used when the one before refuses. Default: the model in the config.',

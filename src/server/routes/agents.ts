@@ -8,6 +8,7 @@ import { parsePipeline } from '../../pipeline/parse.ts'
 import type { Pipeline } from '../../pipeline/pipeline.ts'
 import type { AgentEditor, CheckedText, Moved } from '../../project/agent-editor.ts'
 import { listedAgents, unknownAgent } from '../../runtime/runtime-errors.ts'
+import { modelsOf } from '../agent-settings.ts'
 import { describeAgent } from '../describe-agent.ts'
 import { decide } from '../../access/decide.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
@@ -84,9 +85,14 @@ async function fileOf({ agentEditor, runtime }: HandlerContext, id: string, pipe
   return { text, etag: await hashText(text), ...(found?.file !== undefined && { file: found.file }) }
 }
 
-async function getSchema({ agentEditor }: HandlerContext): Promise<Response> {
+async function getSchema({ server: { runtime, agentEditor } }: RequestContext): Promise<Response> {
   const { agentJsonSchema } = await import('../../pipeline/agent-schema.ts')
-  return Response.json(agentJsonSchema(agentEditor?.names))
+  const names = agentEditor?.names
+  if (names === undefined) return Response.json(agentJsonSchema())
+  const agents = runtime.agents.list()
+  return Response.json(
+    agentJsonSchema({ ...names, agents: agents.map(({ id }) => id), models: modelsOf(agents, names) }),
+  )
 }
 
 /** Without files, an agent is checked alone: any tool name may be valid. */

@@ -14,7 +14,12 @@ export interface Option {
 export function optionsAt(schema: Schema, { path, beside, key }: YamlPlace): Option[] {
   const here = path.reduce<Schema[]>((schemas, part) => schemas.flatMap((each) => below(schema, each, part)), [schema])
   const schemas = here.flatMap((each) => spread(schema, each, beside))
-  const options = key === undefined ? keysOf(schemas, beside) : valuesOf(schema, schemas, key)
+  // What begins an item of a list may be its whole value.
+  const isItem = path.at(-1)?.kind === 'item' && beside.size === 0
+  const options =
+    key === undefined
+      ? [...(isItem ? schemas.flatMap(toValues) : []), ...keysOf(schemas, beside)]
+      : valuesOf(schema, schemas, key)
   return [...new Map(options.map((option) => [option.label, option])).values()]
 }
 
@@ -56,13 +61,16 @@ function keysOf(schemas: readonly Schema[], beside: ReadonlyMap<string, string>)
 
 function valuesOf(root: Schema, schemas: readonly Schema[], key: string): Option[] {
   const of = schemas.flatMap(({ properties }) => asSchemas(ownValue(asRecord(properties), key)))
-  return of
-    .flatMap((each) => spread(root, each, new Map()))
-    .flatMap((each) => wordsOf(each).map((label) => ({ label, kind: 'value' as const, ...infoOf(each) })))
+  return of.flatMap((each) => spread(root, each, new Map())).flatMap(toValues)
 }
 
-function wordsOf({ enum: words, const: word, type }: Schema): string[] {
+function toValues(schema: Schema): Option[] {
+  return wordsOf(schema).map((label) => ({ label, kind: 'value', ...infoOf(schema) }))
+}
+
+function wordsOf({ enum: words, const: word, examples, type }: Schema): string[] {
   if (Array.isArray(words)) return words.map(String)
+  if (Array.isArray(examples)) return examples.map(String)
   if (typeof word === 'string') return [word]
   return type === 'boolean' || (Array.isArray(type) && type[0] === 'boolean') ? ['true', 'false'] : []
 }
