@@ -80,7 +80,7 @@ function loosen(value: unknown, known: Known | undefined): unknown {
   const { description } = node
   const about = description === undefined ? undefined : { description }
   // A model that nobody has named may be used, too: the names are suggested.
-  if (names === 'models' && known?.models !== undefined) node['examples'] = [...known.models]
+  if (names === 'models' && known?.models?.length) node['examples'] = [...known.models]
   const choice = names !== undefined && names !== 'models' && known && oneKnown(names as NameKind, known)
   if (choice) return { ...about, ...choice }
   if (typeof ref === 'string') {
