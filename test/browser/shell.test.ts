@@ -152,6 +152,19 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     }
   })
 
+  test('a key pressed in the frame in which a dialog closes is not lost', async () => {
+    const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
+    await page.getByRole('navigation', { name: 'Rooms' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find' }).waitFor()
+    await page.evaluate(() => {
+      const field = document.activeElement!
+      field.closest('dialog')!.close()
+      field.dispatchEvent(new KeyboardEvent('keydown', { key: '?', code: 'Slash', shiftKey: true, bubbles: true }))
+    })
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+  })
+
   test('keys lead to the rooms, except in fields and when they are turned off', async () => {
     const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
     const path = () => new URL(page.url()).pathname

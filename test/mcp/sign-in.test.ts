@@ -187,7 +187,8 @@ describe('a run that needs a sign-in', () => {
     expect(await withHeaders({ 'X-Trace': 'a' })).toMatchObject({ outcome: 'suspended' })
     await signIn((await requestsOf(await start('step')))[0]!)
     expect(await withHeaders({ 'X-Trace': 'b' })).toMatchObject({ outcome: 'completed' })
-    expect(drive.calls.at(-1)!.headers).toMatchObject({ 'x-trace': 'b' })
+    // The sign-in woke the runs that waited, too: their calls may come last.
+    expect(drive.calls.map(({ headers }) => headers['x-trace'])).toContain('b')
   })
 
   test('a page that sends a key gets the address as JSON', async () => {

@@ -46,7 +46,8 @@ export function listenForKeys(): () => void {
     const target = event.target instanceof Element ? event.target : undefined
     const isControls = (event.key === 'Enter' || event.key === ' ') && target?.closest(controls) != null
     if (isControls && !event.ctrlKey && !event.metaKey) return
-    const inField = target?.closest(fields) != null
+    // A field of a dialog that has just been closed keeps the focus until the next frame.
+    const inField = target?.closest(fields) != null && target.closest('dialog:not([open])') === null
     const found = board.press(event, { inField, areOn: areKeysOn(), isMac, now: performance.now() })
     if (found === undefined) return
     event.preventDefault()
