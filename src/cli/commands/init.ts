@@ -155,7 +155,7 @@ export default {
 `
 
 /** Lines that `.gitignore` should have. */
-const ignored = ['node_modules/', '.env', '.millrace/']
+const ignored = ['node_modules/', '.env', '.millrace/', 'tests/recordings/*/new/', 'tests/recordings/*/old/']
 
 const ignoreText = `node_modules/
 
@@ -164,4 +164,8 @@ const ignoreText = `node_modules/
 
 # The log of all runs, including what users wrote.
 .millrace/
+
+# Recordings of tests that wait for somebody, and those that were replaced last.
+tests/recordings/*/new/
+tests/recordings/*/old/
 `
