@@ -155,7 +155,7 @@ export default {
 `
 
 /** Lines that `.gitignore` should have. */
-const ignored = ['node_modules/', '.env', '.millrace/', 'tests/recordings/*/new/', 'tests/recordings/*/old/']
+const ignored = ['node_modules/', '.env', '.millrace/']
 
 const ignoreText = `node_modules/
 
