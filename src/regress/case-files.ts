@@ -5,12 +5,14 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { unknownTest } from '../part/test-result.ts'
+import { equal } from '../part/equal.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults } from '../pipeline/parse.ts'
 import { isInside } from '../project/prompt-reader.ts'
 import { isCaseText, largestCaseFile, yamlFilesIn } from './case-folder.ts'
 import { changeFile } from './change-file.ts'
-import { caseText, withAnswer, withName, withoutCase } from './edit-cases.ts'
+import { caseText, withAnswer, withName, withoutCase, withTools, withWritten, writtenCase } from './edit-cases.ts'
+import { checkFacts } from './check-facts.ts'
 import { factsOf } from './facts.ts'
 import { readCases, slugOf } from './read-cases.ts'
 import {
@@ -23,11 +25,12 @@ import {
   runIdOf,
   undoSet,
   type ChangedRun,
+  type Proposal,
   type Replaced,
 } from './new-recordings.ts'
 import { filesOfCase, loadRecording, recordingFile, recordingsOf } from './recording-files.ts'
 import { caseId } from './result-row.ts'
-import type { CaseFile, TestCase } from './test-case.ts'
+import type { CaseFile, ExpectedCall, TestCase } from './test-case.ts'
 
 /** A case and where it is. */
 export interface FoundCase {
@@ -49,6 +52,10 @@ export interface CaseChange {
   isNew?: true
   /** The answer that the case would expect exactly. */
   expects?: string
+  /** It would expect the new calls of tools, in the turns that expect exactly the recorded ones. */
+  expectsTools?: true
+  /** What it expects that would still not hold. */
+  fails?: string[]
   runs: ChangedRun[]
 }
 
@@ -139,20 +146,65 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
     return wanted === undefined || text === '' || text === wanted.trim() ? undefined : text
   }
 
+  /** The turns that expect exactly the recorded calls, where the text can be changed, and what is called now. */
+  function toolsOf(
+    { test, file, text }: FoundCase,
+    { changed: runs, facts }: Proposal,
+  ): { turn: number; calls: ExpectedCall[] }[] {
+    return runs.flatMap(({ turn, judge }, i) => {
+      const { tools } = test.turns[turn]?.expect ?? {}
+      const calls = facts[i]!.tools
+      const isExact = tools !== undefined && tools.inOrder && tools.only && judge !== true
+      const isOther = isExact && calls.length > 0 && !equal(tools.calls, calls)
+      return isOther && withTools(text, file.path, test.slug, turn, calls) !== undefined ? [{ turn, calls }] : []
+    })
+  }
+
+  /** What a case with these changes expects, and is not so. */
+  function failsOf(
+    { test }: FoundCase,
+    { changed: runs, facts }: Proposal,
+    {
+      expects: answer,
+      tools,
+    }: { expects: string | undefined; tools: readonly { turn: number; calls: ExpectedCall[] }[] },
+  ): string[] | undefined {
+    const failures = runs.flatMap(({ turn, judge }, i) => {
+      const { expect } = test.turns[turn] ?? {}
+      if (expect === undefined || judge === true) return []
+      const calls = tools.find((each) => each.turn === turn)?.calls
+      const isLast = turn === test.turns.length - 1
+      return checkFacts(
+        {
+          ...expect,
+          ...(calls && { tools: { inOrder: true, only: true, calls } }),
+          ...(isLast && answer !== undefined && { text: { ...expect.text!, equals: [answer] } }),
+        },
+        facts[i]!,
+      )
+    })
+    return failures.length === 0 ? undefined : failures.slice(0, 20).map(({ message }) => message)
+  }
+
   function changesOf(found: FoundCase): CaseChange[] {
     const turn = found.test.turns.length - 1
-    const changes = proposalsOf(recordingsIn(found), found.test.slug).map(
-      ({ model, run, changed: runs }): CaseChange => {
-        const last = runs.find((each) => each.turn === turn && each.judge !== true)
-        return omitUndefined({
-          model,
-          run,
-          isNew: true as const,
-          runs,
-          expects: last && expects(found, last.after.answer),
-        })
-      },
-    )
+    const changes = proposalsOf(recordingsIn(found), found.test.slug).map((proposal): CaseChange => {
+      const { model, run, changed: runs } = proposal
+      const last = runs.find((each) => each.turn === turn && each.judge !== true)
+      const wanted = last && expects(found, last.after.answer)
+      const tools = toolsOf(found, proposal)
+      const fails = failsOf(found, proposal, { expects: wanted, tools })
+      const changesTools = tools.length > 0 ? (true as const) : undefined
+      return omitUndefined({
+        model,
+        run,
+        isNew: true as const,
+        runs,
+        expects: wanted,
+        expectsTools: changesTools,
+        fails,
+      })
+    })
     if (changes.some(({ model }) => model === undefined)) return changes
     const recorded = lastRecording(found)
     const { text = '', tools = [] } = recorded === undefined ? {} : factsOf(recorded)
@@ -165,9 +217,11 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
   function undoOf(found: FoundCase): Replaced | undefined {
     const replaced = replacedBy(recordingsIn(found), found.test.slug)
     if (replaced === undefined) return undefined
-    const { expected, files, model, run } = replaced
+    const { written, files, model, run } = replaced
+    const { text, file, test } = found
     const isThere = files.length === 0 || runIdOf(lastRecording(found, model)) === run
-    return isThere && (expected === undefined || exactOf(found) === expected.after) ? replaced : undefined
+    const isSame = written === undefined || writtenCase(text, file.path, test.slug) === written.after
+    return isThere && isSame ? replaced : undefined
   }
 
   function lastRecording(found: FoundCase, model?: string) {
@@ -205,11 +259,20 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
       const folder = recordingsIn(found)
       const set = proposalsOf(folder, test.slug).find((each) => each.model === model)
       const { run, expects: after } = change
-      const next = after === undefined ? text : withAnswer(text, file.path, test.slug, after)
-      const expected = after === undefined ? undefined : { before: exactOf(found)!, after }
+      let next = after === undefined ? text : withAnswer(text, file.path, test.slug, after)
+      for (const { turn, calls } of set === undefined ? [] : toolsOf(found, set)) {
+        const changedText = withTools(next, file.path, test.slug, turn, calls)
+        if (changedText === undefined) {
+          const message = `The tools that ${test.name} expects cannot be changed where they stand. Change them in ${file.path}.`
+          throw new MillraceError('bad-input', message)
+        }
+        next = changedText
+      }
+      const writtenIn = (whole: string) => writtenCase(whole, file.path, test.slug)
+      const written = next === text ? undefined : { before: writtenIn(text), after: writtenIn(next) }
       changing(dir, () =>
         changeFile(place(file.path), text, (write) => {
-          acceptSet(folder, test.slug, set, omitUndefined({ expected, run }))
+          acceptSet(folder, test.slug, set, omitUndefined({ written, run }))
           if (next !== text) write(next)
         }),
       )
@@ -223,8 +286,8 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
         )
       }
       const { file, test, text } = found
-      const { expected } = replaced
-      const next = expected === undefined ? text : withAnswer(text, file.path, test.slug, expected.before)
+      const { written } = replaced
+      const next = written === undefined ? text : withWritten(text, file.path, test.slug, written.before)
       changing(dir, () =>
         changeFile(place(file.path), text, (write) => {
           undoSet(recordingsIn(found), test.slug, replaced)

@@ -1,6 +1,6 @@
 /** One case of a file is changed, deleted or shown; the rest of the text stays as it is. */
 import { describe, expect, test } from 'vitest'
-import { caseText, withAnswer, withoutCase } from './edit-cases.ts'
+import { caseText, withAnswer, withoutCase, withTools, withWritten, writtenCase } from './edit-cases.ts'
 import { readCases } from './read-cases.ts'
 
 const file = `# About the file.
@@ -143,5 +143,64 @@ cases:
 `
     for (const name of ['one', 'two']) expect(() => withAnswer(shared, 'f.yaml', name, 'New')).toThrow('Change it in')
     expect(() => withoutCase(shared, 'f.yaml', 'one')).toThrow('Delete the case there')
+  })
+})
+
+describe('withTools', () => {
+  const calls = [
+    { name: 'add', input: { a: 1, text: 'it: "is"\n# x' } },
+    { name: 'end', input: {} },
+  ]
+  const tools = '{ inOrder: true, only: true, calls: [{ name: old, input: { a: 2 } }] }'
+  const written = `agent: a
+cases:
+  - name: one
+    message: Hi
+    expect:
+      # About the calls.
+      tools:
+        inOrder: true
+        only: true
+        # Inside.
+        calls:
+          - name: old
+
+      # About the steps.
+      steps: [x]
+  # About two.
+  - name: two
+    turns:
+      - message: a
+        expect: { text: b }
+      - message: b
+        expect:
+          tools: ${tools} # gone with it
+      # About the third.
+      - message: c
+        expect:
+          tools:
+            calls: [{ name: old }]
+            inOrder: true
+            only: true
+strict: true
+# The end.
+`
+  test.each([
+    ['one', 0, ['# About the calls.', '\n\n      # About the steps.\n      steps: [x]\n  # About two.\n']],
+    ['two', 1, ['  # About two.\n', '      # About the third.\n      - message: c\n']],
+    ['two', 2, ['# gone with it', '\nstrict: true\n# The end.\n']],
+  ])('%s expects other calls in turn %i; what is around them stays', (name, turn, stays) => {
+    const changed = withTools(written, 'a.yaml', name, turn, calls)!
+    const found = cases(changed).find((each) => each.name === name)!
+    expect(found.turns[turn]!.expect.tools).toEqual({ inOrder: true, only: true, calls })
+    for (const text of stays) expect(changed).toContain(text)
+    const back = withWritten(changed, 'a.yaml', name, writtenCase(written, 'a.yaml', name))
+    expect(back).toBe(written)
+  })
+
+  test('calls within a line are left to people', () => {
+    const inLine = `agent: a\ncases:\n  - { name: one, message: Hi, expect: { tools: ${tools} } }\n`
+    expect(withTools(inLine, 'a.yaml', 'one', 0, calls)).toBeUndefined()
+    expect(withTools(written, 'a.yaml', 'two', 0, calls)).toBeUndefined()
   })
 })

@@ -5,7 +5,8 @@ import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
 import { parseTree, type Node } from '../pipeline/tree.ts'
 import { readCases, slugOf } from './read-cases.ts'
-import type { TestCase } from './test-case.ts'
+import { dump } from 'js-yaml'
+import type { ExpectedCall, TestCase } from './test-case.ts'
 
 /** The text without this case; undefined if it was the only one. */
 export function withoutCase(text: string, path: string, slug: string): string | undefined {
@@ -29,6 +30,72 @@ export function caseText(text: string, slug: string, cases: readonly TestCase[])
     .split('\n')
     .map((line) => line.replace(new RegExp(`^ {0,${indent}}`, 'u'), ''))
     .join('\n')
+}
+
+/** Where a case stands in the text, with its comments. */
+function placeOf(text: string, path: string, slug: string): [from: number, to: number] {
+  const root = treeOf(text)
+  const at = readCases(text, path).cases.findIndex((each) => each.slug === slug)
+  return [startOf(text, child(child(root, 'cases'), at)!), endOf(text, root, at)]
+}
+
+/** A case as it is written. */
+export function writtenCase(text: string, path: string, slug: string): string {
+  return text.slice(...placeOf(text, path, slug))
+}
+
+/** The text with a case as it was written before. */
+export function withWritten(text: string, path: string, slug: string, written: string): string {
+  const [from, to] = placeOf(text, path, slug)
+  return text.slice(0, from) + written + text.slice(to)
+}
+
+/** The text in which a turn of the case expects these calls, in this order and no others. Undefined if they do not stand on lines of their own. */
+export function withTools(
+  text: string,
+  path: string,
+  slug: string,
+  turn: number,
+  calls: readonly ExpectedCall[],
+): string | undefined {
+  const { cases } = readCases(text, path)
+  const at = cases.findIndex((each) => each.slug === slug)
+  const root = treeOf(text)
+  const node = child(child(root, 'cases'), at)
+  const turns = child(node, 'turns')
+  const turnNode = turns?.kind === 'list' ? turns.items[turn] : node
+  const expect = child(turnNode, 'expect')
+  const key = expect?.kind === 'map' ? expect.entries.get('tools')?.at : undefined
+  if (key === undefined) return undefined
+  const from = lineAt(text, { at: key })
+  const indent = text.slice(from, key)
+  if (indent.trim() !== '') return undefined
+  const later = [expect, turnNode, node].flatMap((each) => (each?.kind === 'map' ? [...each.entries.values()] : []))
+  const places = [...later, ...(turns?.kind === 'list' ? turns.items : [])].map((each) => each.at)
+  const ends = places.filter((each) => each > key).map((each) => lineAt(text, { at: each }))
+  const block = text.slice(from, Math.min(endOf(text, root, at), ...ends))
+  const kept = block.slice(endOfValue(block, indent.length))
+  const yaml = dump({ tools: { inOrder: true, only: true, calls } }, { lineWidth: 120, noRefs: true })
+  const changed = text.slice(0, from) + yaml.replaceAll(/^(?=.)/gmu, indent) + kept + text.slice(from + block.length)
+  const test = cases[at]!
+  const wanted = test.turns[turn]!
+  const tools = { inOrder: true, only: true, calls: [...calls] }
+  const next = { ...test, turns: test.turns.with(turn, { ...wanted, expect: { ...wanted.expect, tools } }) }
+  return says(changed, path, cases.with(at, next)) ? changed : undefined
+}
+
+/** Comments and empty lines at the end of a block are about what follows, unless they are further in. */
+function endOfValue(block: string, indent: number): number {
+  let end = block.length
+  while (end > 0) {
+    const start = lineAt(block, { at: end - 1 })
+    const line = block.slice(start, end)
+    const spaces = /^ */u.exec(line)![0].length
+    const isLoose = line.trim() === '' || (line[spaces] === '#' && spaces <= indent)
+    if (!isLoose) return end
+    end = start
+  }
+  return end
 }
 
 /** The text in which the last turn of the case expects exactly this answer. It must expect another one exactly. */

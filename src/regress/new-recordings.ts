@@ -17,7 +17,7 @@ import { equal } from '../part/equal.ts'
 import type { Entry } from '../part/entry.ts'
 import { parseJson } from '../part/json.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
-import { factsOf } from './facts.ts'
+import { factsOf, type Facts } from './facts.ts'
 import { slugOf } from './read-cases.ts'
 import { filesOfCase, loadRecording, recordingsOf, saveRecording, type RunOfCase } from './recording-files.ts'
 import type { CaseRun, RecordedRun } from './run-case.ts'
@@ -32,8 +32,8 @@ interface RecordingSet {
 
 /** What an accepted change has replaced. */
 export interface Replaced extends RecordingSet {
-  /** What the last turn had to answer exactly, and what it has to since. */
-  expected?: { before: string; after: string }
+  /** The case as it was written, and as it is since. */
+  written?: { before: string; after: string }
   /** The recorded run that took its place. */
   run?: string
 }
@@ -101,8 +101,15 @@ export function keepRecordings(cwd: string, { file, test, model }: CaseRun, made
   })
 }
 
+export interface Proposal extends RecordingSet {
+  run?: string
+  changed: ChangedRun[]
+  /** Of the same runs. */
+  facts: Facts[]
+}
+
 /** The sets that wait, and what they change. */
-export function proposalsOf(folder: string, slug: string): (RecordingSet & { run?: string; changed: ChangedRun[] })[] {
+export function proposalsOf(folder: string, slug: string): Proposal[] {
   const next = join(folder, 'new')
   return setsIn(next, slug).flatMap(({ model, files }) => {
     const stem = stemOf(slug, model)
@@ -113,7 +120,7 @@ export function proposalsOf(folder: string, slug: string): (RecordingSet & { run
       return omitUndefined({ ...runOf(part), before: before && saidIn(before), after: saidIn(logs[i]!) })
     })
     const last = files.findLastIndex((part) => !part.endsWith('.judge'))
-    return [omitUndefined({ model, files, run: runIdOf(logs[last]), changed })]
+    return [omitUndefined({ model, files, run: runIdOf(logs[last]), changed, facts: logs.map((log) => factsOf(log!)) })]
   })
 }
 
@@ -211,14 +218,14 @@ function setsIn(folder: string, slug: string): Replaced[] {
 
 function readSet(path: string): Replaced | undefined {
   try {
-    const { model, files, expected, run } = parseJson(readFileSync(path, 'utf8')) as Record<keyof Replaced, unknown>
-    const texts = [model, run, (expected as Replaced['expected'])?.before, (expected as Replaced['expected'])?.after]
+    const { model, files, written, run } = parseJson(readFileSync(path, 'utf8')) as Record<keyof Replaced, unknown>
+    const texts = [model, run, (written as Replaced['written'])?.before, (written as Replaced['written'])?.after]
     const isSet =
       texts.every((each) => each === undefined || typeof each === 'string') &&
       Array.isArray(files) &&
       files.length <= mostParts &&
       files.every((part) => typeof part === 'string' && isPart.test(part))
-    return isSet ? omitUndefined({ model, files, expected, run } as Replaced) : undefined
+    return isSet ? omitUndefined({ model, files, written, run } as Replaced) : undefined
   } catch {
     return undefined
   }

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createScriptedModel, finish, latch, text, type Latch } from '../../src/models/scripted.ts'
+import { createScriptedModel, finish, latch, text, toolCall, type Latch } from '../../src/models/scripted.ts'
 import type { Config } from '../../src/project/config.ts'
 import type { Principal } from '../../src/part/principal.ts'
 import { openProject } from '../../src/project/project.ts'
@@ -22,6 +22,9 @@ const config = (gate: Latch): Config => ({
       echo: (name) =>
         createScriptedModel(({ options: { prompt } }) => {
           const system = prompt.find(({ role }) => role === 'system')?.content as string
+          // Calls the calculator, then says so.
+          const isFirst = name === 'calls' && !prompt.some(({ role }) => role === 'tool')
+          if (isFirst) return [toolCall('calculator', { expression: system }), finish('tool-calls')]
           return [...(name === 'held' ? [gate] : []), text(name === 'loud' ? system.toUpperCase() : system), finish()]
         }),
     },
@@ -218,9 +221,7 @@ describe('test cases', () => {
     expect(recordedRun).not.toBe(old)
     const undone = await change('undo')
     expect(undone).toMatchObject({ status: 200, recordedRun: old, canUndo: false, hasChange: true })
-    // In quotes now, as before in words.
-    expect(undone.text).toContain('equals: "We open at nine."')
-    expect(readFileSync(path, 'utf8').replaceAll('"', '')).toBe(before)
+    expect(readFileSync(path, 'utf8')).toBe(before)
     await send('POST', 'tests/run', {})
     expect(await done()).toMatchObject({ passed: 1 })
     expect((await change('undo')).status).toBe(400)
@@ -248,6 +249,49 @@ describe('test cases', () => {
     await done()
     expect(await send('GET', at(id))).toMatchObject({ hasChange: false, changes: [] })
     expect(await recorded()).not.toBe(recordedRun)
+  })
+
+  test('new calls of tools become those that are expected; what would still fail is told', async () => {
+    const calls = (system: string) =>
+      agent(system, 'echo:calls').replace('messages: $', 'tools: [calculator], messages: $')
+    const { add, ask, send, done, at, edit, etagOf, root } = await open({ 'sums.yaml': calls('1+2') })
+    const id = await add({ run: await ask('How much?', 'sums'), name: 'sum' })
+    const path = join(root, 'tests/sums.yaml')
+    const before = readFileSync(path, 'utf8')
+    edit('sums.yaml', calls('3+4'))
+    await send('POST', 'tests/run', { record: true })
+    expect(await done()).toMatchObject({ failed: 1 })
+    const { changes } = await send('GET', at(id))
+    expect(changes).toMatchObject([
+      {
+        isNew: true,
+        expects: '3+4',
+        expectsTools: true,
+        runs: [
+          {
+            before: { answer: '1+2', tools: ['calculator {"expression":"1+2"}'] },
+            after: { answer: '3+4', tools: ['calculator {"expression":"3+4"}'] },
+          },
+        ],
+      },
+    ])
+    expect(changes[0].fails).toBeUndefined()
+    // Within a line nobody but people changes it, and that is said.
+    writeFileSync(
+      path,
+      'agent: sums\ncases:\n  - { name: sum, message: Hi, expect: { text: "1+", tools: [{ name: calculator, input: { expression: 1+2 } }] } }\n',
+    )
+    expect((await send('GET', at(id))).changes[0]).toMatchObject({
+      fails: ['the answer does not contain "1+"', expect.stringContaining('calculator')],
+    })
+    writeFileSync(path, before)
+    await send('POST', at(id, '/accept'), { etag: await etagOf(id) })
+    await send('POST', 'tests/run', {})
+    expect(await done()).toMatchObject({ passed: 1 })
+    expect(await send('POST', at(id, '/undo'), { etag: await etagOf(id) })).toMatchObject({ status: 200 })
+    expect(readFileSync(path, 'utf8')).toBe(before)
+    await send('POST', 'tests/run', {})
+    expect(await done()).toMatchObject({ passed: 1 })
   })
 
   test('nobody accepts what somebody else has changed meanwhile, and what lies in the folder is checked', async () => {

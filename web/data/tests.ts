@@ -75,6 +75,10 @@ export interface TestChange {
   isNew?: true
   /** The answer that the case would expect exactly. */
   expects?: string
+  /** It would expect the new calls of tools. */
+  expectsTools?: true
+  /** What it expects that would still not hold. */
+  fails?: string[]
   runs: { turn: number; judge?: true; before?: Said; after: Said }[]
 }
 

@@ -8,7 +8,7 @@ import { DiffText } from '../../kit/diff/DiffText.tsx'
 import { diffWords } from '../../kit/diff/words.ts'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { notice } from '../../kit/notice.ts'
-import { labelOf, linesOfTools } from './new-answer.ts'
+import { labelOf, linesOfTools, wordsOf } from './new-answer.ts'
 import css from './Tests.module.css'
 
 interface Props {
@@ -73,7 +73,7 @@ export function NewAnswers({ test, isDisabled, onAnswer, onChanged }: Props) {
       >
         {shown !== undefined && (
           <div className={css.form}>
-            <Changes change={shown} turns={test.turns} />
+            <Changes change={shown} turns={test.turns} file={test.file} />
             {fault !== undefined && <ErrorNote error={fault} isFlush />}
             <div className={css.answer}>
               {shown.isNew === true && (
@@ -96,7 +96,8 @@ const done = { accept: 'Accepted', discard: 'Discarded', undo: 'The old answer i
 
 const keyOf = ({ model }: TestChange) => `model ${model ?? ''}`
 
-function Changes({ change: { runs, run, expects, isNew }, turns }: { change: TestChange; turns: number }) {
+function Changes({ change, turns, file }: { change: TestChange; turns: number; file: string }) {
+  const { runs, run, fails = [] } = change
   return (
     <>
       {runs.map((each) => (
@@ -107,13 +108,18 @@ function Changes({ change: { runs, run, expects, isNew }, turns }: { change: Tes
         </section>
       ))}
       <p className={css.soft}>
-        {[
-          isNew === true ? 'The new recording answers for the models from now on.' : '',
-          expects === undefined ? '' : 'The case expects exactly the new answer.',
-          'You can undo it once.',
-        ].join(' ')}{' '}
-        {run !== undefined && <Link href={`/runs/${encodeURIComponent(run)}`}>Open run</Link>}
+        {wordsOf(change)} {run !== undefined && <Link href={`/runs/${encodeURIComponent(run)}`}>Open run</Link>}
       </p>
+      {fails.length > 0 && (
+        <div className={css.warn}>
+          <p>The test will still fail. Change what it expects in {file}.</p>
+          <ul className={css.fails}>
+            {fails.map((each, i) => (
+              <li key={i}>{each}</li>
+            ))}
+          </ul>
+        </div>
+      )}
     </>
   )
 }

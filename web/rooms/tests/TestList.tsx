@@ -16,7 +16,15 @@ import { Progress } from './Progress.tsx'
 import { RunOptions, toStart, useRunOptions } from './RunOptions.tsx'
 import { readTests, type TestRow } from '../../data/tests.ts'
 import { TestLine } from './TestLine.tsx'
-import { filterTests, groupTests, stateOf, testStates, type TestGroup, type TestState } from './tests-view.ts'
+import {
+  filterTests,
+  groupTests,
+  isMarked,
+  stateOf,
+  testStates,
+  type TestGroup,
+  type TestMarked,
+} from './tests-view.ts'
 import { useMayTest } from '../../kit/use-may-test.ts'
 import { useTests } from './use-tests.ts'
 import css from './Tests.module.css'
@@ -142,15 +150,17 @@ function GroupHead({ group: { agent, passed, failed }, children }: { group: Test
 
 interface StatesProps {
   cases: readonly TestRow[]
-  state: TestState | undefined
-  onChange(state: TestState | undefined): void
+  state: TestMarked | undefined
+  onChange(state: TestMarked | undefined): void
 }
 
 function States({ cases, state, onChange }: StatesProps) {
-  const count = (each: TestState) => cases.filter((row) => stateOf(row) === each).length
+  const count = (each: TestMarked) => cases.filter((row) => isMarked(row, each)).length
+  // Few have one.
+  const shown = testStates.filter((each) => each !== 'new answer' || each === state || count(each) > 0)
   return (
     <fieldset className={css.chips} aria-label="Status">
-      {testStates.map((each) => (
+      {shown.map((each) => (
         <Button key={each} aria-pressed={state === each} onClick={() => onChange(state === each ? undefined : each)}>
           {each[0]!.toUpperCase() + each.slice(1)} <span className="num">{count(each)}</span>
         </Button>

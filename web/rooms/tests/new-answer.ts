@@ -11,3 +11,20 @@ export function labelOf({ turn, judge }: Pick<TestChange['runs'][number], 'turn'
 export function linesOfTools(said: Said | undefined): string {
   return (said?.tools ?? []).join('\n')
 }
+
+/** What accepting does, in sentences. */
+export function wordsOf({ isNew, expects, expectsTools }: TestChange): string {
+  return [
+    isNew === true ? 'The new recording answers for the models from now on.' : '',
+    expects !== undefined && expectsTools === true
+      ? 'The case expects exactly the new answer and the new calls of tools.'
+      : expects !== undefined
+        ? 'The case expects exactly the new answer.'
+        : expectsTools === true
+          ? 'The case expects the new calls of tools.'
+          : '',
+    'You can undo it once.',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}

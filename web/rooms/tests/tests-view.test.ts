@@ -42,6 +42,8 @@ describe('the list of cases', () => {
     expect(ids(filterTests(cases, none))).toEqual(ids(cases))
     expect(ids(filterTests(cases, { ...none, state: 'failed', agent: 'shop' }))).toEqual(['shop/pays'])
     expect(ids(filterTests(cases, { ...none, q: ' hello ' }))).toEqual(['front/greets'])
+    const changed = cases.map((each) => ({ ...each, hasChange: each.id === 'shop/pays' }))
+    expect(ids(filterTests(changed, { ...none, state: 'new answer' }))).toEqual(['shop/pays'])
     expect(ids(filterTests(cases, { ...none, state: 'not run' }))).toEqual(['shop/refunds', 'shop/waits'])
   })
 

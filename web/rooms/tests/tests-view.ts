@@ -3,17 +3,24 @@ import type { TestRow, TestsRun } from '../../data/tests.ts'
 
 export type TestState = 'running' | 'passed' | 'failed' | 'not run'
 
-export const testStates: readonly TestState[] = ['failed', 'passed', 'not run']
+export const testStates = ['failed', 'passed', 'not run', 'new answer'] as const
 
 export function stateOf({ id, last }: Pick<TestRow, 'id' | 'last'>, run?: Pick<TestsRun, 'running'>): TestState {
   if (run?.running.includes(id) === true) return 'running'
   return last === undefined || last.status === 'stopped' ? 'not run' : last.status
 }
 
+/** What the list can be filtered by. */
+export type TestMarked = TestState | 'new answer'
+
+export function isMarked(row: TestRow, mark: TestMarked): boolean {
+  return mark === 'new answer' ? row.hasChange : stateOf(row) === mark
+}
+
 export interface TestFilter {
   q: string
   agent: string | undefined
-  state: TestState | undefined
+  state: TestMarked | undefined
 }
 
 /** Words are found in the name, the id and the reason of a failure. */
@@ -23,7 +30,7 @@ export function filterTests(cases: readonly TestRow[], { q, agent, state }: Test
     const text = [row.name, row.id, ...(row.last?.failures.map(({ message }) => message) ?? [])].join(' ').toLowerCase()
     return (
       (agent === undefined || row.agent === agent) &&
-      (state === undefined || stateOf(row) === state) &&
+      (state === undefined || isMarked(row, state)) &&
       words.every((word) => text.includes(word))
     )
   })
