@@ -148,10 +148,15 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
   test('filters, search and selection are links; keys select, mark and open', async () => {
     const { page, server, openTab } = await openWeb(browser, {
       engine: {
-        agents: { assistant: agent(), broken: agent().replace('script:m', 'script:broken') },
+        agents: {
+          assistant: agent(),
+          broken: agent().replace('script:m', 'script:broken'),
+          other: agent().replace('script:m', 'script:other'),
+        },
         scripts: {
           m: createScriptedModel([[text('Hello.'), finish('stop', { in: 30, out: 10 })], ...answers(2)]),
-          broken: createScriptedModel([[throws(new Error('no'))]]),
+          broken: createScriptedModel([[throws(new Error('no'))], [throws(new Error('no'))]]),
+          other: createScriptedModel(answers(1)),
         },
         pricing: { 'script:m': { input: 1e5, output: 2e5 } },
       },
@@ -177,18 +182,13 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
 
     // The timeline: a lane for each agent, a bar for each run, which leads there.
     const lanes = page.getByRole('region', { name: 'Recent runs by agent' })
-    await expect
-      .poll(() =>
-        lanes
-          .locator('[class*=lane]:has(> ul)')
-          .evaluateAll((all) =>
-            all.map((lane) => [lane.querySelector('span')!.textContent, lane.querySelectorAll('a').length]),
-          ),
-      )
-      .toEqual([
-        ['assistant', 2],
-        ['broken', 1],
-      ])
+    const inLanes = () =>
+      lanes
+        .locator('[class*=lane]:has(> ul)')
+        .evaluateAll((all) =>
+          all.map((lane) => `${lane.querySelector('span')!.textContent} ${lane.querySelectorAll('a').length}`),
+        )
+    await expect.poll(inLanes).toEqual(['assistant 2', 'broken 1'])
     const bar = lanes.getByRole('link', { name: 'failed: it breaks' })
     const [left, older] = await Promise.all([
       bar.boundingBox(),
@@ -200,15 +200,24 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await page.getByRole('button', { name: 'Failed' }).click()
     await expect.poll(() => search(page).get('status')).toContain('failed')
     await rowOf(page, 'first words').waitFor({ state: 'detached' })
+    // The timeline shows what the list shows; what begins later too, and nothing else.
+    await expect.poll(inLanes).toEqual(['broken 1'])
+    await start(server, 'other', 'it is another one')
+    await start(server, 'broken', 'it breaks again')
+    await rowOf(page, 'it breaks again').waitFor()
+    await expect.poll(inLanes).toEqual(['broken 2'])
     await page.getByRole('button', { name: 'Failed' }).click()
     await page.getByLabel('Agent', { exact: true }).selectOption('assistant')
-    await rowOf(page, 'it breaks').waitFor({ state: 'detached' })
+    await rowOf(page, 'it breaks').first().waitFor({ state: 'detached' })
+    await expect.poll(inLanes).toEqual(['assistant 2'])
     await page.keyboard.press('/')
-    await page.keyboard.type('words')
-    await expect.poll(() => search(page).get('q')).toBe('words')
+    await page.keyboard.type('second')
+    await expect.poll(() => search(page).get('q')).toBe('second')
+    await expect.poll(inLanes).toEqual(['assistant 1'])
     await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')
     await expect.poll(() => search(page).has('q')).toBe(false)
+    await rowOf(page, 'first words').waitFor()
 
     await page.keyboard.press('j')
     await expect.poll(() => search(page).get('sel')).toBe(second)

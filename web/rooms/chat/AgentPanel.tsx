@@ -19,7 +19,7 @@ import { useFaults } from './use-faults.ts'
 import css from './Agent.module.css'
 
 export default function AgentPanel({ agent, changed }: { agent: AgentFacts; changed: Changes }) {
-  const { id, description } = agent
+  const { id, name = id, description } = agent
   const path = `/api/agents/${encodeURIComponent(id)}/settings`
   const {
     value: settings,
@@ -29,7 +29,10 @@ export default function AgentPanel({ agent, changed }: { agent: AgentFacts; chan
   useEffect(() => followAgents(reload), [reload])
   return (
     <div className={css.panel} data-testid="agent-panel">
-      {description !== undefined && <p>{description}</p>}
+      <p className={css.name}>
+        <b>{name}</b>
+        {description !== undefined && ` · ${description}`}
+      </p>
       {settings === undefined ? (
         error === undefined ? (
           <Skeleton rows={6} />

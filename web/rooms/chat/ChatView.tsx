@@ -7,7 +7,6 @@ import type { AgentFacts } from '../../data/hooks.ts'
 import { FeedbackOf } from '../../data/feedback.tsx'
 import { useQuery } from '../../data/query.ts'
 import { useSignedIn } from '../../data/server.ts'
-import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
 import { useTitle } from '../../shell/title.ts'
@@ -15,6 +14,7 @@ import { besideOf } from './beside/columns.ts'
 import { formOf } from './agent-form.ts'
 import { ChangedLine } from './ChangedLine.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
+import type { ChatTool } from './ChatTools.tsx'
 import { Composer } from './Composer.tsx'
 import { CopyAs } from './CopyAs.tsx'
 import { Conversation } from './Conversation.tsx'
@@ -47,6 +47,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const [files, setFiles] = useState<readonly Attachment[]>([])
   const [fields, setFields] = useState<FormFields>({})
   const [isForced, setForced] = useState(0)
+  const [isCode, setCode] = useState(false)
   const input = useRef<HTMLTextAreaElement>(null)
   const follow = useFollow()
   const isLinear = agent.history === 'client'
@@ -122,6 +123,25 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     hasKey: user !== undefined,
   }
   const toggle = (name: string) => set({ panel: panel === name ? undefined : name, wire: undefined })
+  const isChanged = changed.changes.length > 0
+  const tools: readonly ChatTool[] = [
+    {
+      icon: 'model',
+      word: 'Agent',
+      ...(isChanged && { label: 'Agent, changed for this chat' }),
+      isPressed: panel === 'agent',
+      isMarked: isChanged,
+      use: () => toggle('agent'),
+    },
+    { icon: 'menu', word: 'Stream', isPressed: panel === 'frames', use: () => toggle('frames') },
+    {
+      icon: 'columns',
+      word: 'Side by side',
+      title: 'Ask two to four agents or models the same question',
+      use: () => navigate(besideOf(id, changed.changes)),
+    },
+    { icon: 'code', word: 'Code', use: () => setCode(true) },
+  ]
   const side =
     panel === 'frames' ? (
       <Suspense>
@@ -151,35 +171,13 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           agents={agents}
           threadId={threadId}
           title={title}
+          tools={tools}
           onAgent={(next) => navigate(`/chat/${encodeURIComponent(next)}`)}
           onNew={() => {
             set({ thread: undefined, run: undefined })
             input.current?.focus()
           }}
-        >
-          <Button
-            icon="model"
-            aria-label={changed.changes.length === 0 ? 'Agent' : 'Agent, changed for this chat'}
-            aria-pressed={panel === 'agent'}
-            className={css.marked}
-            onClick={() => toggle('agent')}
-          >
-            <span className={css.wide}>Agent</span>
-            {changed.changes.length > 0 && <span className={css.mark} />}
-          </Button>
-          <Button icon="menu" aria-label="Stream" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
-            <span className={css.wide}>Stream</span>
-          </Button>
-          <Button
-            icon="columns"
-            aria-label="Side by side"
-            title="Ask two to four agents or models the same question"
-            onClick={() => navigate(besideOf(id, changed.changes))}
-          >
-            <span className={css.widest}>Side by side</span>
-          </Button>
-          <CopyAs request={request} />
-        </ChatHeader>
+        />
         <FeedbackOf of={threadId === undefined ? undefined : `/api/feedback?thread=${encodeURIComponent(threadId)}`}>
           <Conversation
             chat={chat}
@@ -206,6 +204,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           onStop={() => void chat.stop()}
           input={input}
         />
+        <CopyAs request={request} isOpen={isCode} onClose={() => setCode(false)} />
       </div>
     </Panes>
   )

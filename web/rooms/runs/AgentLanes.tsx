@@ -6,6 +6,7 @@ import { duration, moment } from '../../kit/format.ts'
 import { useNow } from '../../data/media.ts'
 import type { Query } from '../../data/query.ts'
 import { heightOf, lanesThatFit, layLanes, ticksOf, type Bar, type Lane } from './lanes.ts'
+import { isFiltered, type RunFilter } from './run-filter.ts'
 import { statusInFull } from '../../kit/status-words.ts'
 import { useRecentRuns } from './useRecentRuns.ts'
 import { useWaits } from './useWaits.ts'
@@ -15,16 +16,17 @@ const windows = { '15m': 900_000, '1h': 3_600_000 } as const
 
 interface Props {
   query: Query
+  filter: RunFilter
   isNarrow: boolean
   /** Stands at the end of its head. */
   aside: string
 }
 
 /** `lanes` of the URL: `off`, `15m` (the default on wide screens), `1h`. */
-export function AgentLanes({ query, isNarrow, aside }: Props) {
+export function AgentLanes({ query, filter, isNarrow, aside }: Props) {
   const chosen = query.get('lanes') ?? (isNarrow ? 'off' : '15m')
   const span = Object.hasOwn(windows, chosen) ? windows[chosen as keyof typeof windows] : undefined
-  const rows = useRecentRuns(span)
+  const rows = useRecentRuns(filter, span)
   const waits = useWaits(rows)
   const now = useNow(1000)
   const [isOpen, setOpen] = useState(false)
@@ -55,7 +57,9 @@ export function AgentLanes({ query, isNarrow, aside }: Props) {
         )}
         {aside !== '' && <span className={`${css.aside} num`}>{aside}</span>}
       </header>
-      {span !== undefined && lanes.length === 0 && <p className={css.none}>No runs in this time.</p>}
+      {span !== undefined && lanes.length === 0 && (
+        <p className={css.none}>{isFiltered(filter) ? 'No runs that fit in this time.' : 'No runs in this time.'}</p>
+      )}
       {span !== undefined && lanes.length > 0 && (
         <div className={css.box} data-all={(isOpen && fits < lanes.length) || undefined}>
           <Lanes lanes={lanes} fits={isOpen ? lanes.length : fits} to={now} />

@@ -125,7 +125,9 @@ export default function RunsRoom() {
         search={search}
         count={hasColumns ? count : ''}
       />
-      {!isProtected && !isLow && <AgentLanes query={query} isNarrow={isNarrow} aside={hasColumns ? '' : count} />}
+      {!isProtected && !isLow && (
+        <AgentLanes query={query} filter={filter} isNarrow={isNarrow} aside={hasColumns ? '' : count} />
+      )}
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
       <div className={css.list} ref={place}>
         <NewRows
