@@ -28,6 +28,8 @@ export interface NewTestResult {
   /** The model instead of those of the agent. */
   model?: string
   status: TestStatus
+  /** Absent: the page, or its routes. */
+  source?: 'terminal'
   /** The models were asked. */
   isLive: boolean
   /** The recorded run, or the one that asked the models. */
@@ -69,7 +71,8 @@ const deepest = 50
 
 /** The row as it is stored: long texts are cut, and long values become texts that are. */
 export function toTestResult(row: NewTestResult): NewTestResult {
-  const { test, agent, time, user, model, status, isLive, run, tokens, cost, duration, failures, warnings } = row
+  const { test, agent, time, user, model, status, source, isLive, run, tokens, cost, duration, failures, warnings } =
+    row
   return {
     test: test.slice(0, longestName),
     agent: cut(agent, longestName),
@@ -77,6 +80,7 @@ export function toTestResult(row: NewTestResult): NewTestResult {
     user: cut(user, longestName),
     ...(model !== undefined && { model: cut(model, longestName) }),
     status,
+    ...(source !== undefined && { source }),
     isLive,
     ...(run !== undefined && { run: cut(run, longestName) }),
     tokens,
@@ -102,19 +106,42 @@ function bounded(value: unknown): unknown {
   return text.length > longestText || isDeepText(text, deepest) ? cut(text, longestText) : value
 }
 
-/** A row that was stored; undefined for what is none. */
+/** A row that was stored, or came from elsewhere; undefined for what is none. */
 export function readTestResult(value: unknown): NewTestResult | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const row = value as Partial<NewTestResult>
-  const { test, agent, time, user, tokens, duration, status, failures, warnings } = row
+  const { test, agent, time, user, tokens, duration, status, failures, warnings, model, run, cost, source } = row
   const isRow =
-    [test, agent, user].every((each) => typeof each === 'string') &&
-    [time, tokens, duration].every((each) => typeof each === 'number') &&
+    [test, agent, user].every(isText) &&
+    [model, run].every((each) => each === undefined || isText(each)) &&
+    [time, tokens, duration].every(isCount) &&
+    (cost === undefined || isCount(cost)) &&
+    (source === undefined || source === 'terminal') &&
     testStatuses.some((each) => each === status) &&
     Array.isArray(failures) &&
-    failures.every((each: unknown) => typeof (each as Failure | null)?.message === 'string') &&
-    Array.isArray(warnings)
+    failures.every((each: unknown) => isText((each as Failure | null)?.what) && isText((each as Failure).message)) &&
+    Array.isArray(warnings) &&
+    warnings.every(isText)
   return isRow ? toTestResult({ ...(row as NewTestResult), isLive: row.isLive === true }) : undefined
+}
+
+/** Results that came from elsewhere. Throws for what are none. */
+export function readTestResults(value: unknown, most: number): NewTestResult[] {
+  if (!Array.isArray(value) || value.length > most)
+    throw new Error(`"results" must be a list of at most ${most} results`)
+  return value.map((each: unknown, i) => {
+    const row = readTestResult(each)
+    if (row !== undefined) return row
+    throw new Error(`results[${i}] is no result of a test case`)
+  })
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
 }
 
 export function unknownTest(id: string): MillraceError {

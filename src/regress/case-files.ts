@@ -1,6 +1,6 @@
 /** The test cases of a server's project: found by their ids, never by a path that somebody sends. */
 import { readFileSync, readdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, resolve, sep } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { unknownTest } from '../part/test-result.ts'
 import { faultsOf } from '../pipeline/fault.ts'
@@ -11,6 +11,7 @@ import { caseText, withAnswer, withoutCase } from './edit-cases.ts'
 import { factsOf } from './facts.ts'
 import { readCases } from './read-cases.ts'
 import { loadRecording, recordingFile } from './recording-files.ts'
+import { caseId } from './result-row.ts'
 import type { CaseFile, TestCase } from './test-case.ts'
 
 /** A case and where it is. */
@@ -65,7 +66,7 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
         const text = textOf(path)
         if (!isCaseText(text)) continue
         const file = readCases(text, path)
-        cases.push(...file.cases.map((test) => ({ id: idOf(dir, path, test), file, test, text })))
+        cases.push(...file.cases.map((test) => ({ id: caseId(dir, path, test)!, file, test, text })))
       } catch (error) {
         const isFault = error instanceof MillraceError && error.code === 'bad-pipeline'
         const message = isFault ? formatFaults(path, faultsOf(error)) : `${path}: ${messageOf(error)}`
@@ -147,11 +148,6 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
       })
     },
   }
-}
-
-function idOf(dir: string, path: string, { slug }: TestCase): string {
-  const inside = path.slice(dir.length + 1).split(sep)
-  return [...inside, slug].join('/').replace(/\.ya?ml(?=\/[^/]*$)/u, '')
 }
 
 /** Writes files of the folder. What the system refuses is told with its cure. */

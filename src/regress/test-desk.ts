@@ -1,16 +1,19 @@
 /** The test cases of a server: one run of tests at a time, with its progress, and their results in the store. */
 import { availableParallelism } from 'node:os'
+import { rmSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, messageOf, wholeMessage } from '../part/error.ts'
 import { timeOf, type Store } from '../part/log.ts'
+import type { NewTestResult } from '../part/test-result.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { scopedThread, type RunUser } from '../part/principal.ts'
-import type { NewTestResult } from '../part/test-result.ts'
 import { noUsage } from '../part/usage.ts'
 import { addCase, planCase, type AddCaseOptions, type PlannedCase } from './add-case.ts'
 import { changing, openCaseFiles, type CaseFiles, type FoundCase } from './case-files.ts'
 import { casesFolder } from './case-folder.ts'
+import { readLeftResults } from './result-files.ts'
+import { resultRow } from './result-row.ts'
 import type { CaseResult, CaseRun } from './run-case.ts'
 import { casesOf, runCases } from './run-cases.ts'
 import type { CaseFile } from './test-case.ts'
@@ -54,6 +57,10 @@ export interface TestDesk {
   readonly files: CaseFiles
   /** The last one. */
   readonly run: TestsRun | undefined
+  /** Keeps the results that `millrace test` has left in the data folder. Never rejects. */
+  takeIn(): Promise<void>
+  /** Keeps results of cases that are here, as they ran elsewhere. Returns how many. */
+  keep(results: readonly NewTestResult[]): Promise<number>
   /** The case that a conversation would become. Throws `bad-run`. */
   plan(logs: readonly (readonly Entry[])[], options: Omit<AddCaseOptions, 'cwd'>): PlannedCase & { id: string }
   add(logs: readonly (readonly Entry[])[], options: Omit<AddCaseOptions, 'cwd'>): FoundCase
@@ -71,12 +78,14 @@ export interface TestDesk {
 
 export interface TestDeskOptions extends Omit<TestRuntimeOptions, 'cwd'> {
   store: Store
+  /** Where `millrace test` leaves its results. */
+  data?: string | undefined
   onError: (error: unknown) => void
   /** How many cases run at the same time. Default: one for each CPU, as `millrace test` does. */
   concurrency?: number
 }
 
-export function openTestDesk({ store, onError, concurrency, ...options }: TestDeskOptions): TestDesk {
+export function openTestDesk({ store, data, onError, concurrency, ...options }: TestDeskOptions): TestDesk {
   const agents = resolve(options.dir)
   const cwd = dirname(agents)
   const dir = casesFolder(basename(agents))
@@ -85,6 +94,7 @@ export function openTestDesk({ store, onError, concurrency, ...options }: TestDe
   let run: TestsRun | undefined
   let stopping = new AbortController()
   let working: Promise<void> = Promise.resolve()
+  let taking: Promise<void> = Promise.resolve()
 
   function tell(): void {
     for (const listener of listeners) listener()
@@ -114,28 +124,10 @@ export function openTestDesk({ store, onError, concurrency, ...options }: TestDe
     function onResult(result: CaseResult, each: CaseRun): void {
       state.running = state.running.filter((id) => id !== idOf(each))
       state[result.status]++
-      const row = rowOf(result, each)
+      const about = { test: idOf(each), agent: each.file.agent, time: timeOf(store), user: state.user }
+      const row = resultRow({ ...about, run: lastRuns.get(each) }, result)
       save(result.status === 'stopped' ? undefined : store.testResults?.add(row))
       tell()
-    }
-
-    function rowOf({ usage, failures, warnings, ...result }: CaseResult, each: CaseRun): NewTestResult {
-      const { model, status, isLive, cost, duration } = result
-      return omitUndefined({
-        test: idOf(each),
-        agent: each.file.agent,
-        time: timeOf(store),
-        user: state.user,
-        run: lastRuns.get(each),
-        tokens: usage.totalTokens ?? 0,
-        failures,
-        warnings,
-        model,
-        status,
-        isLive,
-        cost,
-        duration,
-      })
     }
 
     const testRuntime = await openTestRuntime({ ...options, dir: basename(agents), cwd })
@@ -166,11 +158,39 @@ export function openTestDesk({ store, onError, concurrency, ...options }: TestDe
     await Promise.all(saving)
   }
 
+  async function keep(results: readonly NewTestResult[]): Promise<number> {
+    const { testResults } = store
+    if (testResults === undefined || results.length === 0) return 0
+    const known = new Map(files.read().cases.map(({ id, file }) => [id, file.agent]))
+    const now = timeOf(store)
+    let kept = 0
+    for (const row of results) {
+      const agent = known.get(row.test)
+      if (agent === undefined || row.status === 'stopped') continue
+      const given = { ...row, agent, time: Math.min(row.time, now) }
+      // A server that ended between keeping them and deleting their file reads them again.
+      if ((await testResults.of(row.test)).some((each) => isSame(each, given))) continue
+      await testResults.add(given)
+      kept++
+    }
+    return kept
+  }
+
+  async function take(): Promise<void> {
+    if (data === undefined) return
+    for (const { path, results } of readLeftResults(data, agents, onError)) {
+      await keep(results)
+      rmSync(path, { force: true })
+    }
+  }
+
   return {
     files,
     get run() {
       return run
     },
+    takeIn: () => (taking = taking.then(take).catch(onError)),
+    keep,
     plan(logs, more) {
       const planned = planCase(dir, logs, { ...more, cwd })
       return { ...planned, id: idOfPlanned(dir, planned) }
@@ -223,6 +243,11 @@ export function openTestDesk({ store, onError, concurrency, ...options }: TestDe
       await working
     },
   }
+}
+
+/** Two runs of a case end at the same time only if they ran at the same time, with two models. */
+function isSame(a: NewTestResult, b: NewTestResult): boolean {
+  return a.time === b.time && a.model === b.model && a.duration === b.duration && a.source === b.source
 }
 
 function partition<T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]] {

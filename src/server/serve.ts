@@ -159,7 +159,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         runtime.agents.list().map(({ id }) => id),
       )
     }
-    const tests = createServedTests({ runtime, onError, secrets, config, folder: options })
+    const tests = createServedTests({ runtime, onError, secrets, config, data, folder: options })
     const recovered = await runtime.recover()
     void project.files?.catchUp()
     const runsPerMinute = rateLimit?.runsPerMinute

@@ -5,6 +5,8 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { ErrorGuard } from './error-guard.ts'
 
 interface ServedTestsOptions extends Pick<TestDeskOptions, 'onError' | 'secrets' | 'config'> {
+  /** The data folder, or `none`. */
+  data: string
   runtime: Runtime
   folder: Pick<TestDeskOptions, 'dir' | 'env' | 'endpoints'> & { cwd?: string; guard?: ErrorGuard }
 }
@@ -15,7 +17,7 @@ export interface ServedTests {
 }
 
 /** Binds the guard to the runtime and to those of the tests. */
-export function createServedTests({ runtime, folder, ...shared }: ServedTestsOptions): ServedTests {
+export function createServedTests({ runtime, data, folder, ...shared }: ServedTestsOptions): ServedTests {
   const { dir, env, endpoints, cwd = '', guard } = folder
   const runtimes = new Set([runtime])
   let desk: Promise<TestDesk> | undefined
@@ -39,6 +41,7 @@ export function createServedTests({ runtime, folder, ...shared }: ServedTestsOpt
         openTestDesk({
           ...shared,
           store: runtime.store,
+          data: data === 'none' ? undefined : data,
           dir: resolve(cwd, dir),
           env,
           endpoints,

@@ -265,6 +265,7 @@ const table: Record<string, Ask> = {
   'GET /api/tests/progress': at('/api/tests/progress', admins),
   'POST /api/tests/run': { row: admins, body: () => ({}) },
   'POST /api/tests/stop': { row: admins },
+  'POST /api/tests/results': { row: admins, body: () => ({ results: [] }) },
   'GET /api/tests/draft': { row: { ...admins, admin: 'yes' }, path: ({ run }) => `/api/tests/draft?run=${run}` },
   'POST /api/tests': { row: { ...admins, admin: 'yes' }, body: ({ run }) => ({ run }) },
   // It has no other answer.

@@ -141,6 +141,7 @@ const table: Record<string, Row> = {
   'POST /api/tests': operates,
   'POST /api/tests/run': operates,
   'POST /api/tests/stop': operates,
+  'POST /api/tests/results': operates,
   'GET /api/tests/progress': operates,
   'GET /api/tests/draft': operates,
   'GET /api/tests/:id': operates,

@@ -16,7 +16,7 @@ export interface TestFlags {
   json?: boolean
   junit?: string
   dir: string
-  data: string
+  data?: string
   store?: string
   url?: string
   endpoint: string[]
@@ -40,9 +40,15 @@ export function addTestCommand(context: CommandContext, program: Command): void 
     .option('--json', 'Print the results as JSON')
     .option('--junit <file>', 'Also write the results as JUnit XML')
     .option('--dir <dir>', 'Folder of YAML agents', 'agents')
-    .option('--data <dir>', 'Data folder with the run of --add', '.millrace')
+    .option(
+      '--data <dir>',
+      'Data folder with the run of --add, and for the results, which the page shows; "none" keeps no results (default: record.data in the config, or ".millrace")',
+    )
     .addOption(storeOption())
-    .option('--url <url>', 'Take the run of --add from the server at this URL, with MILLRACE_API_KEY as its key')
+    .option(
+      '--url <url>',
+      'Take the run of --add from the server at this URL, and send it the results, with MILLRACE_API_KEY as its key',
+    )
     .addOption(endpointOption())
     .addHelpText(
       'after',

@@ -56,7 +56,7 @@ export function readCaseFiles(context: CommandContext, paths: readonly string[])
 interface AddFlags {
   name?: string
   dir: string
-  data: string
+  data?: string
   url?: string
   store?: string
   trust?: boolean
@@ -70,7 +70,8 @@ export async function addFromRun(
   flags: AddFlags,
 ): Promise<CaseFile> {
   const { name, dir } = flags
-  const connection = await openConnection(context, flags)
+  const data = flags.data ?? testRuntime.config.record?.data ?? '.millrace'
+  const connection = await openConnection(context, { ...flags, data })
   let logs: Entry[][]
   try {
     const { id, agent } = await findRun(connection, run)

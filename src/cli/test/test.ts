@@ -15,6 +15,7 @@ import { guardRuntimes, onEnding, type Ending } from '../process-events.ts'
 import { forStream, printable, paint } from '../terminal/output.ts'
 import { casesFolder } from '../../regress/case-folder.ts'
 import { addFromRun, findCaseFiles, readCaseFiles } from './cases.ts'
+import { createResultKeeper } from './keep-results.ts'
 import { createTestProgress, formatFile, formatMatrix, formatSummary, spent } from './report.ts'
 import { watchFolder } from '../../project/watch-folder.ts'
 import type { TestFlags } from '../commands/test.ts'
@@ -110,6 +111,7 @@ async function runFiles(
   const progress = createTestProgress(context, wanted.length)
   const left = new Map(files.map(({ path }) => [path, wanted.filter(({ file }) => file.path === path).length]))
   const done: CaseResult[] = []
+  const keeper = createResultKeeper(context, testRuntime, flags)
 
   /** Prints a file once all its cases are there. */
   function print(path: string): void {
@@ -129,8 +131,10 @@ async function runFiles(
     signal,
     concurrency: concurrencyOf(flags),
     onStart: ({ test, model }) => progress.start(test.name, model),
-    onResult(result) {
+    onRun: keeper.onRun,
+    onResult(result, run) {
       done.push(result)
+      keeper.add(result, run)
       progress.done(result)
       left.set(result.file, left.get(result.file)! - 1)
       if (left.get(result.file) === 0) print(result.file)
@@ -139,6 +143,7 @@ async function runFiles(
   progress.clear()
   for (const [path, count] of left) if (count > 0) print(path)
   const ms = performance.now() - began
+  await keeper.keep()
   if (junit !== undefined) writeJunit(context, junit, outcome)
   if (json) context.stdout.write(`${forStream(JSON.stringify(toJson(outcome, ms), null, 2), context.stdout)}\n`)
   else

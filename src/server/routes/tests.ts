@@ -1,9 +1,9 @@
 /** `/api/tests…`: the test cases of the agents folder, their results, and running them. They are what `millrace test` runs. */
-import { MillraceError } from '../../part/error.ts'
+import { messageOf, MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { runUserOf } from '../../part/principal.ts'
 import type { Entry } from '../../part/entry.ts'
-import { unknownTest, type TestResultRow } from '../../part/test-result.ts'
+import { readTestResults, unknownTest, type NewTestResult, type TestResultRow } from '../../part/test-result.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { AnswerCheck, WantedCheck } from '../../regress/add-case.ts'
 import type { FoundCase } from '../../regress/case-files.ts'
@@ -23,6 +23,7 @@ export function mountTests(routes: Routes): void {
   routes.get('/api/tests', 'tests.read', (context) => listTests(context))
   routes.post('/api/tests', 'tests.edit', (context, { raw }) => addTest(context, raw))
   routes.post('/api/tests/run', 'tests.edit', (context, { raw }) => runTests(context, raw))
+  routes.post('/api/tests/results', 'tests.edit', (context, { raw }) => keepResults(context, raw))
   routes.post('/api/tests/stop', 'tests.edit', async (context, { raw }) => {
     context.editing.check(raw)
     return Response.json({ stopped: (await deskOf(context)).stop() })
@@ -78,6 +79,7 @@ const readAtOnce = 64
 
 async function listTests(context: RequestContext): Promise<Response> {
   const desk = await deskOf(context)
+  await desk.takeIn()
   const { cases, faults } = desk.files.read()
   const shown = cases.filter(({ file }) => isShown(context, file.agent))
   const rows: object[] = []
@@ -112,6 +114,7 @@ function shortened({ failures, warnings, ...row }: TestResultRow): object {
 
 async function showTest(context: RequestContext, id: string): Promise<Response> {
   const { desk, found } = await existingTest(context, id)
+  await desk.takeIn()
   const { files } = desk
   const results = (await context.server.runtime.store.testResults?.of(id)) ?? []
   const ids = [...new Set([...results.flatMap(({ run }) => run ?? []), ...(files.recordedRun(found) ?? [])])]
@@ -217,7 +220,7 @@ async function threadOf(
 }
 
 const runKeys: ReadonlySet<string> = new Set(['ids', 'agent', 'models', 'record'])
-const most = { ids: 5000, models: 20 }
+const most = { ids: 5000, models: 20, results: 5000 }
 
 /** Body: `{ids?, agent?, models?, record?}`. 202 with the run of tests; 409 while there is another one. */
 async function runTests(context: RequestContext, request: Request): Promise<Response> {
@@ -232,8 +235,26 @@ async function runTests(context: RequestContext, request: Request): Promise<Resp
   const known = new Set(shown.map(({ id }) => id))
   for (const id of ids ?? []) if (!known.has(id)) throw unknownTest(id)
   const agents = new Set(shown.flatMap(({ file }) => (agent === undefined || file.agent === agent ? [file.agent] : [])))
+  // Those in the terminal were before these.
+  await desk.takeIn()
   const run = desk.start({ ids, agents, models, record, user: runUserOf(context.principal) })
   return Response.json({ run }, { status: 202 })
+}
+
+const resultKeys: ReadonlySet<string> = new Set(['results'])
+
+/** Body: `{results}`, as `millrace test --url` sends them. 200 with how many were kept: those of cases that are here. Writes no file. */
+async function keepResults(context: RequestContext, request: Request): Promise<Response> {
+  const body = await readKnown(context, request, resultKeys)
+  let results: NewTestResult[]
+  try {
+    results = readTestResults(ownValue(body, 'results'), most.results)
+  } catch (error) {
+    throw new MillraceError('bad-input', `${messageOf(error)}.`)
+  }
+  const desk = await deskOf(context)
+  const user = runUserOf(context.principal)?.id ?? ''
+  return Response.json({ kept: await desk.keep(results.map((row) => ({ ...row, user, source: 'terminal' }))) })
 }
 
 async function readKnown(

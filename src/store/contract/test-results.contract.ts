@@ -36,6 +36,7 @@ export function testResultsContract(current: () => Store): void {
         run: 'r1',
         cost: 0.5,
         isLive: true,
+        source: 'terminal',
         status: 'failed',
         failures,
         warnings: ['w'],

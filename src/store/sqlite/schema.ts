@@ -52,7 +52,7 @@ import {
 } from './migrate.ts'
 import { createIndexState } from '../tables/layout.ts'
 import { feedbackTable } from './feedback.ts'
-import { testResultsTable } from './test-results.ts'
+import { testResultsTable, testSource } from './test-results.ts'
 import { ledgerTables } from './ledger.ts'
 import { textTables } from './texts.ts'
 import { threadTitlesTable } from './thread-titles.ts'
@@ -193,6 +193,7 @@ export const steps: MigrationStep[] = [
    FROM views v WHERE v.run = runs.number AND json_valid(v.view);`,
   testResultsTable,
   threadTitlesTable,
+  testSource,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

@@ -29,13 +29,16 @@ export const testResultsTable = `
   );
   CREATE INDEX test_results_by_test ON test_results (test, n);`
 
+/** Where it was run: NULL for the page. */
+export const testSource = 'ALTER TABLE test_results ADD COLUMN source TEXT'
+
 const numberAt = (time: number) => Math.floor(time) * 1000
 
 export function createSqliteTestResults({ db, write, reading, now = Date.now }: TableContext): TestResults {
   const insert = db.prepare(
     `INSERT INTO test_results
      VALUES (max(:n, 1 + coalesce((SELECT max(n) FROM test_results), 0)), :test, :agent, :time, :user, :model, :status,
-       :isLive, :run, :tokens, :cost, :duration, :failures, :warnings)`,
+       :isLive, :run, :tokens, :cost, :duration, :failures, :warnings, :source)`,
   )
   const ofTest = db.prepare('SELECT * FROM test_results WHERE test = ? ORDER BY n DESC LIMIT ?')
   const dropMore = db.prepare(
@@ -47,10 +50,19 @@ export function createSqliteTestResults({ db, write, reading, now = Date.now }: 
 
   return {
     async add(given) {
-      const { model = null, run = null, cost = null, isLive, failures, warnings, ...row } = toTestResult(given)
+      const {
+        model = null,
+        run = null,
+        cost = null,
+        source = null,
+        isLive,
+        failures,
+        warnings,
+        ...row
+      } = toTestResult(given)
       const texts = { failures: JSON.stringify(failures), warnings: JSON.stringify(warnings) }
       await write('keep a test result', () => {
-        insert.run({ n: numberAt(now()), ...row, model, run, cost, isLive: isLive ? 1 : 0, ...texts })
+        insert.run({ n: numberAt(now()), ...row, model, run, cost, source, isLive: isLive ? 1 : 0, ...texts })
         dropMore.run({ test: row.test })
         dropOld.run(numberAt(now() - keepsTestResults))
       })
@@ -63,13 +75,23 @@ export function createSqliteTestResults({ db, write, reading, now = Date.now }: 
   }
 }
 
-function toRow({ is_live, model, run, cost, failures, warnings, ...row }: Record<string, unknown>): TestResultRow {
+function toRow({
+  is_live,
+  model,
+  run,
+  cost,
+  source,
+  failures,
+  warnings,
+  ...row
+}: Record<string, unknown>): TestResultRow {
   return {
     ...row,
     isLive: is_live === 1,
     ...(model !== null && { model }),
     ...(run !== null && { run }),
     ...(cost !== null && { cost }),
+    ...(source !== null && { source }),
     failures: parseJson(failures as string),
     warnings: parseJson(warnings as string),
   } as unknown as TestResultRow

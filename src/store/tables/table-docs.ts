@@ -253,7 +253,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
     },
   },
   test_results: {
-    about: 'Results of test cases that were run on the page: the last 50 of each case, for a year.',
+    about: 'Results of test cases, of the page and of `millrace test`: the last 50 of each case, for a year.',
     columns: {
       n: 'Grows with each row',
       test: 'Id of the case: its file and its name',
@@ -269,6 +269,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       duration: 'ms that the case took',
       failures: 'JSON: what differed, each with `what`, `message`, `expected`, `got`',
       warnings: 'JSON: such as a prompt that has changed since the recording',
+      source: '`terminal`: of `millrace test`. NULL: of the page.',
     },
   },
   thread_titles: {

@@ -41,13 +41,14 @@ interface Props {
 }
 
 function Result({ row, now, isOpen, onOpen }: Props) {
-  const { status, time, user, model, isLive, run, failures, warnings, tokens } = row
+  const { status, time, user, model, source, isLive, run, failures, warnings, tokens } = row
   const facts = [
     duration(row.duration),
     tokens === 0 ? '' : `${tokens} tokens`,
     row.cost === undefined || row.cost === 0 ? '' : cost(row.cost),
     model ?? '',
     isLive ? 'asked the models' : 'recorded answers',
+    source === 'terminal' ? 'in a terminal' : '',
     user === '' ? '' : `by ${user}`,
   ].filter(Boolean)
   const hasMore = failures.length + warnings.length > 0

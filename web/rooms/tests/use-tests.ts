@@ -9,7 +9,7 @@ export interface TestsProgress {
   start(what: StartTests): void
 }
 
-/** `known`: the run that the server told of. `onDone`: called now and then when cases have ended, and at the end. */
+/** `known`: the run that the server told of. `onDone`: called now and then when cases have ended, at the end, and when the window is looked at again. */
 export function useTests(known: TestsRun | null | undefined, onDone: () => void): TestsProgress {
   const [run, setRun] = useState<TestsRun>()
   const [error, setError] = useState<unknown>()
@@ -17,6 +17,12 @@ export function useTests(known: TestsRun | null | undefined, onDone: () => void)
   useEffect(() => {
     done.current = onDone
   })
+  useEffect(() => {
+    // Somebody may come back from a terminal, where tests have run.
+    const look = () => done.current()
+    addEventListener('focus', look)
+    return () => removeEventListener('focus', look)
+  }, [])
   const latest = newer(run, known ?? undefined)
   const active = latest !== undefined && latest.endedAt === undefined ? latest.id : undefined
   useEffect(() => {
