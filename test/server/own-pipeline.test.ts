@@ -1,5 +1,5 @@
 /** YAML of a request at every door where people chat, with the clients of each: the same permission, bounds, errors and log. */
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { longestText } from '../../src/server/turn/own-pipeline.ts'
 import { createAgUiClient } from '../support/ag-ui.ts'
 import { headersFor, createTestAccess, tokenOf, type Caller } from '../support/callers.ts'
@@ -36,18 +36,13 @@ type Door = (asked: Asked) => Promise<Told>
 
 let server: TestServer
 beforeAll(async () => {
-  // AG-UI's client prints what it is refused.
-  vi.spyOn(console, 'error').mockImplementation(() => undefined)
   const access = createTestAccess()
   server = await startServer(
     { agents: { a: file }, scripts: { m: echo() } },
     { access, edit: true, maxBodyBytes: 2 ** 20 },
   )
 })
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await server.close()
-})
+afterAll(() => server.close())
 
 const fieldsOf = ({ pipeline }: Asked) => (pipeline === undefined ? {} : { pipeline })
 
