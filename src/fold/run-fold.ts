@@ -14,6 +14,7 @@ import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { markOfRun } from './result-handle.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
+import { startSince } from './start-since.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
 import { LazyMap, LazySet } from './lazy-map.ts'
 import { createUsageFold, type UsageFold } from './usage-fold.ts'
@@ -152,9 +153,7 @@ export class FoldingRun implements FoldedRun {
         break
       case 'resume':
         this.resumedAt = entry.seq
-        if (this.start !== undefined && entry.agent !== undefined && entry.pipeline !== undefined) {
-          this.start = { ...this.start, agent: entry.agent, pipeline: entry.pipeline }
-        }
+        if (this.start !== undefined) this.start = startSince(this.start, entry)
         if (entry.input !== undefined) this.resumedInput = withInput(this.resumedInput, entry.input)
         break
       case 'usage':

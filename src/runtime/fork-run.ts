@@ -184,7 +184,8 @@ function planFork(
   ]
   if (isChanged && !suspended) first.push({ type: 'suspend', requests: [] })
   if (isChanged || suspended) {
-    const change = agent && { agent: agent.id, pipeline: agent.pipeline.text }
+    const isOwn = text !== undefined && { ownPipeline: true }
+    const change = agent && { agent: agent.id, pipeline: agent.pipeline.text, ...isOwn }
     first.push({ type: 'resume', protocol, ...omitUndefined({ input: checked }), ...change })
   }
   return { pipeline, first }

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { expectAccessible } from './axe.ts'
+import { answers } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -201,6 +202,52 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.getByRole('link', { name: /Hello!/u }).waitFor()
     await page.getByRole('button', { name: 'Try' }).click()
     await expect.poll(() => new URL(page.url()).pathname).toBe('/chat/assistant')
+  })
+
+  test('what stands in the editor is tried, saved or not: the chat says so, keeps it, and goes back to the file', async () => {
+    const say = (words: string) =>
+      `workflow:\n  - id: say\n    type: output-generator\n    config: { template: ${words} }\n`
+    const { page, dir, openTab } = await open('/agents/say', { files: { 'say.yaml': say('Saved') } })
+    await editor(page).waitFor()
+    await typeBehind(page, 'type: output-generator', 'x')
+    const attempt = page.getByRole('button', { name: 'Try', exact: true })
+    await page.getByTestId('agent-fault').first().waitFor()
+    expect([await attempt.isDisabled(), await attempt.getAttribute('title')]).toEqual([
+      true,
+      expect.stringContaining('mistakes'),
+    ])
+    await page.keyboard.press('Backspace')
+    await page.locator('.cm-line', { hasText: 'Saved' }).click()
+    await page.keyboard.press('End')
+    for (const _ of ' }') await page.keyboard.press('ArrowLeft')
+    await page.keyboard.type('x')
+    await page.getByText('No mistakes. Not saved yet.').waitFor()
+    await attempt.click()
+    const line = (tab: Page) => tab.getByTestId('changed-line')
+    const told = async (tab: Page, count: number) => {
+      await tab.getByTestId('chat-input').fill('Go')
+      await tab.getByTestId('send-button').click()
+      await expect.poll(() => answers(tab).count()).toBe(count)
+      await expect.poll(() => answers(tab).last().getAttribute('data-status')).toBe('completed')
+      return answers(tab).last().innerText()
+    }
+    await expect.poll(() => line(page).innerText()).toMatch(/^Changed for this chat: YAML\s+Reset$/u)
+    expect(await told(page, 1)).toContain('Savedx')
+    expect(readFileSync(join(dir, 'say.yaml'), 'utf8')).toBe(say('Saved'))
+    // Where the tab knows nothing of it, the conversation does.
+    await expect.poll(() => new URL(page.url()).searchParams.get('thread')).not.toBeNull()
+    const other = await openTab(new URL(page.url()).pathname + new URL(page.url()).search)
+    await expect.poll(() => line(other).innerText()).toMatch(/^This chat goes on with YAML of its own\s+Reset$/u)
+    expect(await told(other, 2)).toContain('Savedx')
+    await line(other).getByRole('button', { name: 'Reset' }).click()
+    await line(other).waitFor({ state: 'detached' })
+    expect(await told(other, 3)).toMatch(/Saved(?!x)/u)
+    await page.goto(new URL('/agents/say', page.url()).href)
+    await page.getByText('Not saved yet.').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await attempt.click()
+    expect(await told(page, 1)).toMatch(/Saved(?!x)/u)
+    expect(await line(page).count()).toBe(0)
   })
 
   test('where nobody may edit, the file can be read', async () => {

@@ -34,10 +34,26 @@ export async function startServer(
     maxBodyBytes,
     localOnly = false,
     admission,
+    edit,
+    editToken,
+    agentEditor,
   } = handlerOptions
   const asksWho = handlerOptions.access !== undefined || apiKey !== undefined
   const sockets = createSocketListener(
-    omitUndefined({ runtime, onError, handler, access, asksWho, allowedOrigins, maxBodyBytes, localOnly, admission }),
+    omitUndefined({
+      runtime,
+      onError,
+      handler,
+      access,
+      asksWho,
+      allowedOrigins,
+      maxBodyBytes,
+      localOnly,
+      admission,
+      edit,
+      editToken,
+      agentEditor,
+    }),
   )
   const { shouldUpgradeCallback } = sockets
   const listener = sockets.before(createNodeListener(handler, onError))

@@ -5,6 +5,7 @@ import { useQuery } from '../../data/query.ts'
 import { useResource } from '../../data/resource.ts'
 import { api } from '../../data/client.ts'
 import { useMayEdit } from '../../data/edit-token.ts'
+import { chatPlace, keepYaml } from '../../data/own-yaml.ts'
 import { useMay, useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
@@ -115,11 +116,14 @@ export function AgentPage({ id }: { id: string }) {
           onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
         />
         <Button
-          disabled={file.steps === undefined}
-          title={isChanged ? 'Tries the agent as it was saved' : undefined}
-          onClick={() => navigate(chat)}
+          disabled={file.steps === undefined || (isChanged && faults.length > 0)}
+          title={faults.length > 0 ? 'What has mistakes cannot be tried.' : undefined}
+          onClick={() => {
+            keepYaml(chatPlace(id), isChanged ? text : undefined)
+            navigate(chat)
+          }}
         >
-          {isChanged ? 'Try saved' : 'Try'}
+          Try
         </Button>
       </header>
       {error !== undefined && <ErrorNote error={error} onRetry={agent.reload} />}

@@ -80,6 +80,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     isLinear,
     steers,
     changes: changed.changes,
+    yaml: changed.yaml,
     userId: user?.id,
     onStarted,
     onReturned,
@@ -186,7 +187,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
           />
         </FeedbackOf>
-        <ChangedLine changed={changed} />
+        <ChangedLine changed={changed} goesOn={last?.agent === id && last.isChanged === true} />
         <Composer
           agentName={name}
           schema={schema}

@@ -307,12 +307,15 @@ function begun({ runId, agent, input, previousRunId, ownPipeline, timestamp, seq
 }
 
 /** A fork may be asked something else than its source, and answer as another agent. */
-function askAgain(turn: ChatTurn, { input = {}, agent }: EntryOf<'resume'>): void {
+function askAgain(turn: ChatTurn, { input = {}, agent, ownPipeline }: EntryOf<'resume'>): void {
   const { messages: _, ...rest } = input
   const asked = newMessages(messagesOf(input))
   if (asked.length > 0) turn.asked = asked
   turn.input = { ...turn.input, ...rest }
-  if (agent !== undefined) turn.agent = agent
+  if (agent === undefined) return
+  turn.agent = agent
+  if (ownPipeline === true) turn.isChanged = true
+  else delete turn.isChanged
 }
 
 /** A client that keeps the conversation sends all of it: new is what stands behind the last answer. */

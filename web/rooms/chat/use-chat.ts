@@ -7,6 +7,7 @@ import type { Actor } from '../../../src/part/principal.ts'
 import type { MessageMode, WaitingMessage } from '../../../src/part/sent-message.ts'
 import { api, client } from '../../data/client.ts'
 import { pathOf, type BranchPoint } from './branches.ts'
+import type { OwnYaml } from '../../data/own-yaml.ts'
 import { pipelineOf } from './override.ts'
 import { randomKey, toOutgoing, type Outgoing } from './send.ts'
 import { createThreadStore, type ThreadState } from './thread-store.ts'
@@ -72,6 +73,8 @@ export interface ChatOptions {
   steers: boolean
   /** What is another one than in the agent's file, for this chat. */
   changes?: readonly StepChange[]
+  /** YAML that it sends, with the changes in it. */
+  yaml?: OwnYaml
   /** Who is signed in. */
   userId: string | undefined
   /** A message was taken: the thread and the run that it started. */
@@ -116,7 +119,7 @@ export function useChat(options: ChatOptions): Chat {
       const waits = message.into === undefined ? undefined : await tell(message)
       if (waits !== undefined) return change({ waits })
       change({ into: undefined })
-      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current.changes ?? [])
+      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current)
       change({ body, isPinned: true })
       // The same key again: a message whose answer was lost is not asked twice.
       const headers = { 'idempotency-key': message.key }
@@ -195,8 +198,8 @@ export function useChat(options: ChatOptions): Chat {
   }
 }
 
-async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
-  const pipeline = await pipelineOf(body.agentId, changes)
+async function withChanges(body: Outgoing, { changes = [], yaml }: ChatOptions): Promise<Outgoing> {
+  const pipeline = await pipelineOf(body.agentId, changes, yaml)
   return pipeline === undefined ? body : { ...body, pipeline }
 }
 
