@@ -26,6 +26,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'unknown-run': 404,
     'unknown-test': 404,
     'tests-running': 409,
+    'tests-changed': 409,
     'bad-run': 400,
     'bad-fork': 400,
     'run-failed': 400,

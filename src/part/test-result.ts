@@ -54,6 +54,8 @@ export interface TestResults {
   add(row: NewTestResult): Promise<void>
   /** Of one case, the newest first. */
   of(test: string, limit?: number): Promise<TestResultRow[]>
+  /** Gives those of one case to another, which then has no others. */
+  rename(test: string, to: string): Promise<void>
   /** Deletes those of one case. */
   forget(test: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 /** Writes a case into a file of cases: at its end, or into a new file. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunStatus } from '../part/log.ts'
@@ -8,6 +8,7 @@ import { agentIdFault } from '../pipeline/names.ts'
 import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
 import { parseTree } from '../pipeline/tree.ts'
+import { changeFile } from './change-file.ts'
 import { readCases, slugOf } from './read-cases.ts'
 import { largestCaseFile } from './case-folder.ts'
 import { recordingFile, saveRecording } from './recording-files.ts'
@@ -47,6 +48,8 @@ export interface PlannedCase extends AddedCase {
   /** The path of its file, and the text that it will have. */
   target: string
   text: string
+  /** The text of the file as it is; undefined if there is none. */
+  before: string | undefined
 }
 
 /** `dir`: the folder of cases. Throws for runs that cannot be repeated. Writes nothing. */
@@ -55,9 +58,11 @@ export function planCase(
   logs: readonly (readonly Entry[])[],
   { name, cwd, check = {} }: AddCaseOptions,
 ): PlannedCase {
+  const texts = new Map<string, string | undefined>()
   const textOf = (path: string) => {
     const place = resolve(cwd, path)
-    return existsSync(place) ? readFileSync(place, 'utf8') : undefined
+    if (!texts.has(place)) texts.set(place, existsSync(place) ? readFileSync(place, 'utf8') : undefined)
+    return texts.get(place)
   }
   const { agent, title, value } = caseOfRuns(logs, check)
   // It becomes the name of a file.
@@ -82,19 +87,28 @@ export function planCase(
   }
   const file = readCases(text, target)
   const test = file.cases.at(-1)!
-  return { file: { ...file, cases: [test] }, test, target, text }
+  return { file: { ...file, cases: [test] }, test, target, text, before: textOf(target) }
 }
+
+/** How often a case is planned again because another process has changed its file. */
+const mostPlans = 10
 
 /** Writes the case of {@link planCase} and its recording. */
 export function addCase(dir: string, logs: readonly (readonly Entry[])[], options: AddCaseOptions): AddedCase {
-  const { file, test, target, text } = planCase(dir, logs, options)
-  const { cwd } = options
-  for (const [turn, entries] of logs.entries())
-    saveRecording(resolve(cwd, recordingFile(target, test, undefined, { turn })), entries)
-  const place = resolve(cwd, target)
-  mkdirSync(dirname(place), { recursive: true })
-  writeFileSync(place, text)
-  return { file, test }
+  for (let n = 1; ; n++) {
+    const { file, test, target, text, before } = planCase(dir, logs, options)
+    try {
+      changeFile(resolve(options.cwd, target), before, (write) => {
+        for (const [turn, entries] of logs.entries())
+          saveRecording(resolve(options.cwd, recordingFile(target, test, undefined, { turn })), entries)
+        write(text)
+      })
+      return { file, test }
+    } catch (error) {
+      const isTaken = error instanceof MillraceError && error.code === 'tests-changed'
+      if (!isTaken || n === mostPlans) throw error
+    }
+  }
 }
 
 const head = `# Run with: millrace test

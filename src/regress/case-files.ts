@@ -1,16 +1,18 @@
 /** The test cases of a server's project: found by their ids, never by a path that somebody sends. */
-import { readFileSync, readdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { createHash } from 'node:crypto'
+import { copyFileSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { unknownTest } from '../part/test-result.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults } from '../pipeline/parse.ts'
 import { isInside } from '../project/prompt-reader.ts'
 import { isCaseText, largestCaseFile, yamlFilesIn } from './case-folder.ts'
-import { caseText, withAnswer, withoutCase } from './edit-cases.ts'
+import { changeFile } from './change-file.ts'
+import { caseText, withAnswer, withName, withoutCase } from './edit-cases.ts'
 import { factsOf } from './facts.ts'
-import { readCases } from './read-cases.ts'
-import { loadRecording, recordingFile } from './recording-files.ts'
+import { readCases, slugOf } from './read-cases.ts'
+import { filesOfCase, loadRecording, recordingFile, recordingsOf } from './recording-files.ts'
 import { caseId } from './result-row.ts'
 import type { CaseFile, TestCase } from './test-case.ts'
 
@@ -37,10 +39,14 @@ export interface CaseFiles {
   otherAnswer(found: FoundCase): string | undefined
   /** The id of the run that was recorded last. */
   recordedRun(found: FoundCase, model?: string): string | undefined
+  /** Changes with each change of the case or of its recordings. */
+  etagOf(found: FoundCase): string
   /** Makes the recorded answer the expected one. */
   accept(id: string): void
+  /** Returns the id that it has with its new name. Its recordings follow. */
+  rename(found: FoundCase, name: string): string
   /** Deletes the case and its recordings; its file with its last case. */
-  remove(id: string): void
+  remove(found: FoundCase): void
 }
 
 const mostFiles = 2000
@@ -104,16 +110,7 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
     }
   }
 
-  function write(path: string, text: string): void {
-    const real = realpathSync(place(path))
-    const next = `${real}.${process.pid}.tmp`
-    try {
-      writeFileSync(next, text, { flag: 'wx' })
-      renameSync(next, real)
-    } finally {
-      rmSync(next, { force: true })
-    }
-  }
+  const recordingsIn = ({ file }: FoundCase) => place(recordingsOf(file.path))
 
   return {
     read,
@@ -133,19 +130,43 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
         throw new MillraceError('bad-input', 'The recorded answer is what the case expects, or there is none.')
       }
       const text = withAnswer(found.text, found.file.path, found.test.slug, answer)
-      changing(dir, () => write(found.file.path, text))
+      changing(dir, () => changeFile(place(found.file.path), found.text, (write) => write(text)))
     },
-    remove(id) {
-      const { file, test, text } = find(id)
-      const left = withoutCase(text, file.path, test.slug)
-      changing(dir, () => {
-        if (left === undefined) rmSync(place(file.path))
-        else write(file.path, left)
-        const folder = dirname(place(recordingFile(file.path, test, undefined, { turn: 0 })))
-        const names = statSync(folder, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(folder)
-        // `case.ndjson`, `case.model.2.judge.ndjson`: a slug has no dot.
-        for (const name of names) if (name.split('.')[0] === test.slug) rmSync(resolve(folder, name))
+    etagOf(found) {
+      const folder = recordingsIn(found)
+      const files = filesOfCase(folder, found.test.slug).map((name) => {
+        const { size, mtimeMs } = statSync(join(folder, name))
+        return [name, size, mtimeMs]
       })
+      const text = JSON.stringify([caseText(found.text, found.test.slug, found.file.cases), files])
+      return createHash('sha256').update(text).digest('hex').slice(0, 32)
+    },
+    rename(found, name) {
+      const { file, test, text } = found
+      const next = withName(text, file.path, test.slug, name)
+      const slug = slugOf(name)
+      const folder = recordingsIn(found)
+      changing(dir, () =>
+        changeFile(place(file.path), text, (write) => {
+          const names = slug === test.slug ? [] : filesOfCase(folder, test.slug)
+          // A process that ends here leaves the case as it was.
+          for (const each of names) copyFileSync(join(folder, each), join(folder, slug + each.slice(test.slug.length)))
+          write(next)
+          for (const each of names) rmSync(join(folder, each))
+        }),
+      )
+      return caseId(dir, file.path, { slug })!
+    },
+    remove(found) {
+      const { file, test, text } = found
+      const left = withoutCase(text, file.path, test.slug)
+      changing(dir, () =>
+        changeFile(place(file.path), text, (write) => {
+          write(left)
+          const folder = recordingsIn(found)
+          for (const name of filesOfCase(folder, test.slug)) rmSync(join(folder, name))
+        }),
+      )
     },
   }
 }

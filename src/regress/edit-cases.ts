@@ -4,7 +4,7 @@ import { MillraceError } from '../part/error.ts'
 import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
 import { parseTree, type Node } from '../pipeline/tree.ts'
-import { readCases } from './read-cases.ts'
+import { readCases, slugOf } from './read-cases.ts'
 import type { TestCase } from './test-case.ts'
 
 /** The text without this case; undefined if it was the only one. */
@@ -44,6 +44,23 @@ export function withAnswer(text: string, path: string, slug: string, answer: str
     if (says(changed, path, cases.with(at, expecting(cases[at]!, answer)))) return changed
   }
   throw new MillraceError('bad-input', `${cases[at]!.name} does not expect one exact answer. Change it in ${path}.`)
+}
+
+/** The text in which the case has another name. */
+export function withName(text: string, path: string, slug: string, name: string): string {
+  const { cases } = readCases(text, path)
+  const at = cases.findIndex((each) => each.slug === slug)
+  const test = cases[at]!
+  const taken = cases.find((each, i) => i !== at && each.slug === slugOf(name))
+  if (taken !== undefined) {
+    throw new MillraceError('bad-input', `There is a case "${taken.name}" already in ${path}. Choose another name.`)
+  }
+  const node = child(child(child(treeOf(text), 'cases'), at), 'name')
+  if (node?.kind === 'scalar') {
+    const changed = text.slice(0, node.at) + JSON.stringify(name) + endOfScalar(text, node)
+    if (says(changed, path, cases.with(at, { ...test, name, slug: slugOf(name) }))) return changed
+  }
+  throw new MillraceError('bad-input', `The name of ${test.name} is not a text of its own. Change it in ${path}.`)
 }
 
 function expecting(test: TestCase, answer: string): TestCase {

@@ -1,5 +1,5 @@
 /** The recordings of a file of cases: one log in NDJSON for each turn, and one for its judge. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
@@ -21,7 +21,18 @@ export function recordingFile(path: string, { slug }: TestCase, model: string | 
   if (model !== undefined) parts.push(slugOf(model))
   if (run.turn > 0) parts.push(String(run.turn + 1))
   if (run.judge) parts.push('judge')
-  return join(dirname(path), recordingsFolder, basename(path).replace(/\.ya?ml$/u, ''), `${parts.join('.')}.ndjson`)
+  return join(recordingsOf(path), `${parts.join('.')}.ndjson`)
+}
+
+/** The folder of the recordings of a file of cases. */
+export function recordingsOf(path: string): string {
+  return join(dirname(path), recordingsFolder, basename(path).replace(/\.ya?ml$/u, ''))
+}
+
+/** The files of one case in a folder of recordings. A slug has no dot: `case.ndjson`, `case.model.2.judge.ndjson`. */
+export function filesOfCase(folder: string, slug: string): string[] {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return []
+  return readdirSync(folder).filter((name) => name.includes('.') && name.split('.')[0] === slug)
 }
 
 /** Undefined if there is no such file. Throws `bad-recording` for a file that is not the log of a whole run. */

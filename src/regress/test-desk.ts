@@ -64,8 +64,10 @@ export interface TestDesk {
   /** The case that a conversation would become. Throws `bad-run`. */
   plan(logs: readonly (readonly Entry[])[], options: Omit<AddCaseOptions, 'cwd'>): PlannedCase & { id: string }
   add(logs: readonly (readonly Entry[])[], options: Omit<AddCaseOptions, 'cwd'>): FoundCase
+  /** Its recordings and results follow. Returns its new id. */
+  rename(found: FoundCase, name: string): Promise<string>
   /** Deletes a case and its results. */
-  remove(id: string): Promise<void>
+  remove(found: FoundCase): Promise<void>
   /** Throws `tests-running` while others run, and `no-tests`. */
   start(options: StartTests): TestsRun
   /** False if nothing runs. */
@@ -111,6 +113,12 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
       cases: found.map(({ test }) => test),
     }))
     return { wanted, total: casesOf({ files: wanted, filter: undefined, models }).length, known }
+  }
+
+  function refuseWhileRunning(): void {
+    if (run === undefined || run.endedAt !== undefined) return
+    const message = `Tests are running: ${run.passed + run.failed} of ${run.total} are done. Wait for them, or stop them.`
+    throw new MillraceError('tests-running', message, { retryAfter: 5 })
   }
 
   async function work(state: TestsRun, wanted: CaseFile[], known: FoundCase[], given: StartTests): Promise<void> {
@@ -199,15 +207,19 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
       const { file, test } = changing(dir, () => addCase(dir, logs, { ...more, cwd }))
       return files.read().cases.find((each) => each.file.path === file.path && each.test.slug === test.slug)!
     },
-    async remove(id) {
-      files.remove(id)
-      await store.testResults?.forget(id)
+    async rename(found, name) {
+      refuseWhileRunning()
+      const id = files.rename(found, name)
+      if (id !== found.id) await store.testResults?.rename(found.id, id)
+      return id
+    },
+    async remove(found) {
+      refuseWhileRunning()
+      files.remove(found)
+      await store.testResults?.forget(found.id)
     },
     start(given) {
-      if (run !== undefined && run.endedAt === undefined) {
-        const message = `Tests are running already: ${run.passed + run.failed} of ${run.total} are done. Wait for them, or stop them.`
-        throw new MillraceError('tests-running', message, { retryAfter: 5 })
-      }
+      refuseWhileRunning()
       const { record = false, models, user } = given
       const { wanted, total, known } = chosen(given)
       if (total === 0) throw new MillraceError('bad-input', 'There are no such test cases.')

@@ -27,6 +27,14 @@ export function createTestResults(): TestResults {
       if (tests.size > mostTests) tests.delete(tests.keys().next().value!)
     },
     of: async (test, limit = keptTestResults) => (tests.get(test) ?? []).slice(0, limit),
+    async rename(test, to) {
+      const rows = tests.get(test) ?? []
+      tests.delete(test)
+      tests.set(
+        to,
+        rows.map((row) => ({ ...row, test: to })),
+      )
+    },
     forget: async (test) => void tests.delete(test),
   }
 }

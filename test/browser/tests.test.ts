@@ -65,7 +65,7 @@ const look = (page: Page, name: string) =>
 
 describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
   test('an answer becomes a test; with another prompt it fails with what differs, and its history shows both', async () => {
-    const { page, says, root, openTab } = await open('/tests')
+    const { page, says, root, openTab } = await open('/tests', true, /400/u)
     await page.getByText('There are no tests yet.').waitFor()
     await look(page, 'no-tests')
 
@@ -140,10 +140,22 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     await page.getByTestId('result').nth(1).getByRole('button', { name: 'What differed' }).click()
     await page.getByTestId('result').nth(1).locator('del').waitFor()
 
+    await page.getByRole('button', { name: 'Rename' }).click()
+    const naming = page.getByRole('dialog', { name: 'Rename this test' })
+    await naming.getByLabel('Name').fill('says a time')
+    await page.keyboard.press('Enter')
+    await naming.getByText('There is a case "says a time" already').waitFor()
+    await look(page, 'rename-test')
+    await naming.getByLabel('Name').fill('opening time')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'opening time' }).waitFor()
+    await expect.poll(states).toEqual(['passed', 'failed', 'passed', 'passed'])
+    expect(new URL(page.url()).pathname).toBe('/tests/shop%2Fopening-time')
+
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await expect.poll(() => new URL(page.url()).pathname).toBe('/tests')
-    await row('opening hours').waitFor({ state: 'detached' })
+    await row('opening time').waitFor({ state: 'detached' })
     await row('says a time').waitFor()
   })
 

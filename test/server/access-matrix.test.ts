@@ -270,6 +270,11 @@ const table: Record<string, Ask> = {
   'POST /api/tests': { row: { ...admins, admin: 'yes' }, body: ({ run }) => ({ run }) },
   // It has no other answer.
   'POST /api/tests/:id/accept': { row: { ...admins, admin: 'refused' }, path: () => '/api/tests/x%2Fhi/accept' },
+  'POST /api/tests/:id/rename': {
+    row: { ...admins, admin: 'unknown' },
+    path: () => '/api/tests/x%2Fnosuch/rename',
+    body: () => ({ name: 'y', etag: 'x' }),
+  },
   'DELETE /api/tests/:id': { row: { ...admins, admin: 'unknown' }, path: () => '/api/tests/x%2Fnosuch' },
   'GET /api/feedback': at('/api/feedback', lists),
   'GET /api/runs/:id/feedback': ofRun('/feedback'),

@@ -96,13 +96,15 @@ async function open(files: Record<string, string> = {}, options: Partial<Handler
     return id
   }
   const at = (id: string, rest = '') => `tests/${encodeURIComponent(id)}${rest}`
+  const etagOf = async (id: string): Promise<string> => (await send('GET', at(id))).etag
+  const remove = async (id: string) => send('DELETE', `${at(id)}?etag=${await etagOf(id)}`)
   const edit = (name: string, text: string) => {
     writeFileSync(join(dir, name), text)
     agents.reload()
   }
   /** The same server for who comes with another access. */
   const keyed = (access: Access) => createHandler({ runtime, access, edit: true, tests: async () => desk })
-  return { root, dir, keyed, handler, runtime, desk, send, ask, add, done, at, edit }
+  return { root, dir, keyed, handler, runtime, desk, send, ask, add, done, at, etagOf, remove, edit }
 }
 
 describe('test cases', () => {
@@ -244,22 +246,66 @@ describe('test cases', () => {
   })
 
   test('a case is deleted with its recordings and results, and nothing else of its file changes', async () => {
-    const { add, send, at, root } = await open()
+    const { add, send, at, remove, root } = await open()
     const ids = [await add({ name: 'one' }), await add({ name: 'two' }), await add({ name: 'three' })]
     const path = join(root, 'tests/shop.yaml')
     writeFileSync(path, readFileSync(path, 'utf8').replace('- name: three', '# About three.\n  - name: three'))
     const before = readFileSync(path, 'utf8')
-    expect(await send('DELETE', at(ids[1]!))).toMatchObject({ status: 200, id: ids[1] })
+    expect(await remove(ids[1]!)).toMatchObject({ status: 200, id: ids[1] })
     const after = readFileSync(path, 'utf8')
     const [two, three] = [before.indexOf('  - name: two'), before.indexOf('  # About three.')]
     expect(after).toBe(before.slice(0, two) + before.slice(three))
     expect((await send('GET', 'tests')).cases.map((each: any) => each.id)).toEqual([ids[0], ids[2]])
     expect(readdirSync(join(root, 'tests/recordings/shop')).toSorted()).toEqual(['one.ndjson', 'three.ndjson'])
     expect(await send('DELETE', at(ids[1]!))).toMatchObject({ status: 404, error: { code: 'unknown-test' } })
-    for (const id of [ids[0]!, ids[2]!]) await send('DELETE', at(id))
+    expect(await send('DELETE', at(ids[0]!))).toMatchObject({ status: 400 })
+    for (const id of [ids[0]!, ids[2]!]) await remove(id)
     expect(existsSync(path)).toBe(false)
     expect(await add({ name: 'one' })).toBe(ids[0])
     expect((await send('GET', at(ids[0]!))).results).toHaveLength(1)
+  })
+
+  test('a case gets another name, with its recordings and results; nothing else of its file changes', async () => {
+    const { add, send, done, at, etagOf, root } = await open()
+    const [id] = [await add({ name: 'hours' }), await add({ name: 'hours later' })]
+    const path = join(root, 'tests/shop.yaml')
+    const before = readFileSync(path, 'utf8')
+    const rename = async (name: unknown, etag?: string) =>
+      send('POST', at(id, '/rename'), { name, etag: etag ?? (await etagOf(id)) })
+    for (const [name, message] of [
+      ['Hours later!', 'There is a case "hours later" already in tests/shop.yaml.'],
+      [' ', 'name must be a text'],
+      ['a\nb', 'name must be a text'],
+      ['x'.repeat(201), 'name must be a text'],
+      [5, 'name must be a text'],
+    ]) {
+      const { status, error } = await rename(name)
+      expect([status, error?.message], String(name)).toEqual([400, expect.stringContaining(message as string)])
+    }
+    const { text } = await send('GET', at(id))
+    const etag = await etagOf(id)
+    // Somebody has changed the case meanwhile, in the file.
+    writeFileSync(path, before.replace('message: When', 'message: So when'))
+    expect(await rename('opening: "hours"', etag)).toMatchObject({ status: 409, error: { code: 'tests-changed' } })
+    expect(await send('DELETE', `${at(id)}?etag=${etag}`)).toMatchObject({ status: 409 })
+    writeFileSync(path, before)
+    const renamed = await rename(' opening: "hours" ')
+    expect(renamed).toMatchObject({ status: 200, id: 'shop/opening-hours', name: 'opening: "hours"', isRecorded: true })
+    expect(renamed.results).toHaveLength(1)
+    expect(readFileSync(path, 'utf8')).toBe(before.replace('name: hours\n', 'name: "opening: \\"hours\\""\n'))
+    expect(text).toContain('name: hours')
+    expect(readdirSync(join(root, 'tests/recordings/shop')).toSorted()).toEqual([
+      'hours-later.ndjson',
+      'opening-hours.ndjson',
+    ])
+    expect(await send('GET', at(id))).toMatchObject({ status: 404 })
+    await send('POST', 'tests/run', {})
+    expect(await done()).toMatchObject({ passed: 2 })
+    // Only its look: the recordings stay where they are.
+    const next = 'shop/opening-hours'
+    const again = await send('POST', at(next, '/rename'), { name: 'Opening hours', etag: await etagOf(next) })
+    expect(again).toMatchObject({ status: 200, id: next, isRecorded: true, name: 'Opening hours' })
+    expect(again.results).toHaveLength(2)
   })
 
   test('no id leads out of the folder, and a file with mistakes is named', async () => {

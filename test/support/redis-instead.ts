@@ -108,6 +108,7 @@ function soon(opening: Promise<Store>): Store {
     testResults: {
       add: testResults('add'),
       of: testResults('of'),
+      rename: testResults('rename'),
       forget: testResults('forget'),
     } satisfies TestResults,
     titles: { put: titles('put'), of: titles('of') } satisfies ThreadTitles,

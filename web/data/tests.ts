@@ -63,6 +63,8 @@ export interface Conditions {
 }
 
 export interface WholeTest extends TestRow {
+  /** What a change is made from. */
+  etag: string
   strict: boolean
   tools: 'recorded' | 'live'
   /** Its YAML. */
@@ -112,7 +114,9 @@ export const readTests = (signal: AbortSignal) => api<TestList>('/api/tests', { 
 export const readTest = (id: string, signal: AbortSignal) => api<WholeTest>(pathOf(id), { signal })
 export const startTests = (body: StartTests) => api<{ run: TestsRun }>('/api/tests/run', { method: 'POST', body })
 export const stopTests = () => api('/api/tests/stop', { method: 'POST', body: {} })
-export const removeTest = (id: string) => api(pathOf(id), { method: 'DELETE' })
+export const removeTest = (id: string, etag: string) => api(`${pathOf(id)}?etag=${etag}`, { method: 'DELETE' })
+export const renameTest = (id: string, body: { name: string; etag: string }) =>
+  api<WholeTest>(`${pathOf(id)}/rename`, { method: 'POST', body })
 export const acceptAnswer = (id: string) => api(`${pathOf(id)}/accept`, { method: 'POST', body: {} })
 export const addTest = (body: NewTest) => api<{ id: string }>('/api/tests', { method: 'POST', body })
 export const readDraft = (run: string, signal: AbortSignal) =>

@@ -57,6 +57,7 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'unknown-agent': { title: 'There is no such agent', final: true },
     'bad-run': { title: 'This run cannot become a test', final: true },
     'tests-running': { title: 'Other tests are running' },
+    'tests-changed': { title: 'The test has changed meanwhile' },
     forbidden: { title: 'This is not allowed', final: true },
   } as const),
 )

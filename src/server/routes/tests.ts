@@ -42,10 +42,18 @@ export function mountTests(routes: Routes): void {
     desk.files.accept(found.id)
     return showTest(context, found.id)
   })
+  routes.post('/api/tests/:id/rename', 'tests.edit', async (context, request) => {
+    context.editing.check(request.raw)
+    const { desk, found } = await existingTest(context, request.param('id'))
+    const body = await readKnown(context, request.raw, renameKeys)
+    checkEtag(desk, found, ownValue(body, 'etag'))
+    return showTest(context, await desk.rename(found, nameIn(body)))
+  })
   routes.delete('/api/tests/:id', 'tests.edit', async (context, request) => {
     context.editing.check(request.raw)
     const { desk, found } = await existingTest(context, request.param('id'))
-    await desk.remove(found.id)
+    checkEtag(desk, found, new URL(request.url).searchParams.get('etag'))
+    await desk.remove(found)
     return Response.json({ id: found.id })
   })
 }
@@ -126,6 +134,7 @@ async function showTest(context: RequestContext, id: string): Promise<Response> 
   const otherAnswer = files.otherAnswer(found)
   return shownJson(context, {
     ...(await rowOf(context, desk, found)),
+    etag: files.etagOf(found),
     strict: test.strict,
     tools: test.tools,
     text,
@@ -239,6 +248,30 @@ async function runTests(context: RequestContext, request: Request): Promise<Resp
   await desk.takeIn()
   const run = desk.start({ ids, agents, models, record, user: runUserOf(context.principal) })
   return Response.json({ run }, { status: 202 })
+}
+
+const renameKeys: ReadonlySet<string> = new Set(['name', 'etag'])
+const longestName = 200
+
+function nameIn(body: Record<string, unknown>): string {
+  const name = ownValue(body, 'name')
+  if (
+    typeof name === 'string' &&
+    /\S/u.test(name) &&
+    name.length <= longestName &&
+    !/[\p{Cc}\u2028\u2029]/u.test(name)
+  ) {
+    return name.trim().toWellFormed()
+  }
+  throw bad('name', `a text of 1 to ${longestName} characters, in one line`)
+}
+
+/** What somebody decided about must be what is there. */
+function checkEtag({ files }: TestDesk, found: FoundCase, etag: unknown): void {
+  if (typeof etag !== 'string') throw bad('etag', 'the etag of the case')
+  if (etag === files.etagOf(found)) return
+  const cure = 'Load it again, then repeat what you did.'
+  throw new MillraceError('tests-changed', `The case ${found.test.name} has changed since you read it. ${cure}`)
 }
 
 const resultKeys: ReadonlySet<string> = new Set(['results'])

@@ -63,6 +63,20 @@ export function testResultsContract(current: () => Store): void {
       expect(await results.of('other')).toHaveLength(1)
     })
 
+    test('a case that gets another name keeps its results, and they go on', async () => {
+      for (const tokens of [1, 2]) await results.add(testRow({ tokens, failures: [{ what: 'text', message: 'ä' }] }))
+      await results.add(testRow({ test: 'shop/left' }))
+      await results.rename('shop/orders', 'shop/left')
+      expect(await results.of('shop/orders')).toEqual([])
+      await results.add(testRow({ test: 'shop/left', tokens: 3 }))
+      const rows = await results.of('shop/left')
+      expect(rows.map(({ tokens, test }) => [tokens, test])).toEqual([3, 2, 1].map((n) => [n, 'shop/left']))
+      expect(rows.map(({ n }) => n)).toEqual(rows.map(({ n }) => n).toSorted((a, b) => b - a))
+      expect(rows.at(-1)!.failures).toEqual([{ what: 'text', message: 'ä' }])
+      await results.rename('shop/none', 'shop/new')
+      expect(await results.of('shop/new')).toEqual([])
+    })
+
     test('long texts and values are cut', async () => {
       const long = 'x'.repeat(10_000)
       const failures = Array.from({ length: 30 }, () => ({ what: 'json', message: long, expected: [long], got: long }))

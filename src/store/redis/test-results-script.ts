@@ -15,6 +15,15 @@ function ops.results()
   return redis.call('LRANGE', T .. ':tests:' .. take(), 0, take() - 1)
 end
 
+-- The rows of a case that has got another name, the newest first.
+function ops.retested()
+  local key, ms, count = T .. ':tests:' .. take(), take(), tonumber(take())
+  redis.call('UNLINK', key)
+  for _ = 1, count do redis.call('RPUSH', key, take()) end
+  if count > 0 then redis.call('PEXPIRE', key, ms) end
+  return 1
+end
+
 function ops.untested()
   return redis.call('UNLINK', T .. ':tests:' .. take())
 end

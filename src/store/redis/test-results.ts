@@ -24,6 +24,18 @@ export function createRedisTestResults(connection: RedisConnection): TestResults
       const rows = (await operate(partitionOf(test), 'results', test, limit)) as string[]
       return rows.flatMap((text) => toRow(text) ?? [])
     },
+    // They may be in two partitions. A process that ends in between leaves them in both; repeated, it does the rest.
+    async rename(test, to) {
+      const rows = (await operate(partitionOf(test), 'results', test, keptTestResults)) as string[]
+      const moved = rows.flatMap((text) => {
+        const row = toRow(text)
+        if (row === undefined) return []
+        const { n, ...rest } = row
+        return [`${n} ${JSON.stringify({ ...rest, test: to })}`]
+      })
+      await operate(partitionOf(to), 'retested', to, keepsTestResults, moved.length, ...moved)
+      await operate(partitionOf(test), 'untested', test)
+    },
     async forget(test) {
       await operate(partitionOf(test), 'untested', test)
     },

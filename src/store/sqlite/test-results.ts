@@ -46,6 +46,7 @@ export function createSqliteTestResults({ db, write, reading, now = Date.now }: 
        SELECT n FROM test_results WHERE test = :test ORDER BY n DESC LIMIT 1 OFFSET ${keptTestResults})`,
   )
   const dropOld = db.prepare('DELETE FROM test_results WHERE n < ?')
+  const rename = db.prepare('UPDATE test_results SET test = :to WHERE test = :test')
   const forget = db.prepare('DELETE FROM test_results WHERE test = ?')
 
   return {
@@ -69,6 +70,12 @@ export function createSqliteTestResults({ db, write, reading, now = Date.now }: 
     },
     of: async (test, limit = keptTestResults) =>
       reading('read test results', () => ofTest.all(test.slice(0, 512), limit).map(toRow)),
+    async rename(test, to) {
+      await write('rename test results', () => {
+        forget.run(to)
+        rename.run({ test, to })
+      })
+    },
     async forget(test) {
       await write('delete test results', () => forget.run(test))
     },

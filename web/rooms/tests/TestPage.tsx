@@ -1,6 +1,6 @@
 /** One case: what came of it last and what differed, what it checks, and its history. */
 import { useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { Link } from 'wouter'
 import { useNow } from '../../data/media.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
@@ -16,7 +16,9 @@ import { History } from './History.tsx'
 import { linesOf } from './expectations.ts'
 import { Progress } from './Progress.tsx'
 import { RunOptions, toStart, useRunOptions } from './RunOptions.tsx'
-import { acceptAnswer, readTest, removeTest, type WholeTest } from '../../data/tests.ts'
+import { DeleteTest } from './DeleteTest.tsx'
+import { RenameTest } from './RenameTest.tsx'
+import { acceptAnswer, readTest, type WholeTest } from '../../data/tests.ts'
 import { TestMark } from './TestMark.tsx'
 import { stateOf } from './tests-view.ts'
 import { useMayTest } from '../../kit/use-may-test.ts'
@@ -28,7 +30,7 @@ export function TestPage({ id }: { id: string }) {
   const progress = useTests(value?.run, reload)
   const mayRun = useMayTest()
   const [options, setOptions] = useRunOptions()
-  const [isDoomed, setDoomed] = useState(false)
+  const [asked, setAsked] = useState<'rename' | 'delete'>()
   const [fault, setFault] = useState<unknown>()
   useTitle(value?.name)
   if (value === undefined)
@@ -68,7 +70,10 @@ export function TestPage({ id }: { id: string }) {
             >
               Run
             </Button>
-            <Button look="danger" disabled={isRunning} onClick={() => setDoomed(true)}>
+            <Button disabled={isRunning} onClick={() => setAsked('rename')}>
+              Rename
+            </Button>
+            <Button look="danger" disabled={isRunning} onClick={() => setAsked('delete')}>
               Delete
             </Button>
           </span>
@@ -96,8 +101,11 @@ export function TestPage({ id }: { id: string }) {
           <pre className={css.yaml}>{value.text}</pre>
         </section>
       </div>
-      <Dialog isOpen={isDoomed} title="Delete this test?" onClose={() => setDoomed(false)}>
-        <Doomed test={value} onClose={() => setDoomed(false)} />
+      <Dialog isOpen={asked === 'rename'} title="Rename this test" onClose={() => setAsked(undefined)}>
+        <RenameTest test={value} onClose={() => setAsked(undefined)} onFailed={reload} />
+      </Dialog>
+      <Dialog isOpen={asked === 'delete'} title="Delete this test?" onClose={() => setAsked(undefined)}>
+        <DeleteTest test={value} onClose={() => setAsked(undefined)} onFailed={reload} />
       </Dialog>
     </div>
   )
@@ -181,33 +189,4 @@ function messageIn(input: Record<string, unknown>): string {
   const content = (last as { content?: unknown } | undefined)?.content
   const words = typeof content === 'string' ? content : content === undefined ? '' : JSON.stringify(content)
   return [words, Object.keys(rest).length === 0 ? '' : JSON.stringify(rest)].filter(Boolean).join(' ')
-}
-
-function Doomed({ test: { id, name, file }, onClose }: { test: WholeTest; onClose(): void }) {
-  const [, navigate] = useLocation()
-  const [state, setState] = useState<{ isBusy: boolean; error?: unknown }>({ isBusy: false })
-  const remove = async () => {
-    setState({ isBusy: true })
-    try {
-      await removeTest(id)
-      notice('Deleted')
-      navigate('/tests')
-    } catch (error) {
-      setState({ isBusy: false, error })
-    }
-  }
-  return (
-    <div className={css.form}>
-      <p>
-        “{name}” leaves {file}, with its recordings and results. Its runs stay.
-      </p>
-      {state.error !== undefined && <ErrorNote error={state.error} />}
-      <div className={css.answer}>
-        <Button onClick={onClose}>Keep it</Button>
-        <Button look="danger" disabled={state.isBusy} onClick={() => void remove()}>
-          Delete
-        </Button>
-      </div>
-    </div>
-  )
 }
