@@ -82,7 +82,7 @@ export function piecesOf(entries: readonly Entry[]): ContentPiece[] {
         const known = isProgress ? open.get('progress') : undefined
         // A later one takes its place.
         if (known?.kind === 'other') known.entry = entry
-        else add(isProgress ? 'progress' : `data ${entry.seq}`, { kind: 'other', id: String(entry.seq), entry })
+        else add(isProgress ? 'progress' : String(entry.seq), { kind: 'other', id: String(entry.seq), entry })
         break
       }
       default:
