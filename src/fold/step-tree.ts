@@ -134,8 +134,15 @@ export function agentsAround(node: StepNode | undefined): string[] {
   return agents
 }
 
-/** The name of a step in a list, and its type or place as detail. */
-export function labelOf({ step, parent }: StepNode): { name: string; detail: string } {
+/** The name of a step in a list, and its type or place as detail; behind it what the step says of itself while it goes on. */
+export function labelOf(node: StepNode): { name: string; detail: string } {
+  const { name, detail } = nameOf(node)
+  const progress = node.marks.findLast((mark) => mark.progress !== undefined)?.progress
+  if (progress === undefined || node.step.end !== undefined) return { name, detail }
+  return { name, detail: [detail, progress].filter(Boolean).join(' · ') }
+}
+
+function nameOf({ step, parent }: StepNode): { name: string; detail: string } {
   const own = parent === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(parent.step.path.length + 1)
   const { kind, toolName, agent, model } = step
   if (kind === 'model-call') return { name: 'Model call', detail: model ?? '' }

@@ -110,7 +110,7 @@ function createPermits() {
       } else if (entry.type === 'response' && entry.answer?.kind === 'approval' && entry.answer.approved) {
         const request = asked.get(entry.requestId)
         if (request !== undefined) given.set(request.toolCallId, request)
-      } else if (entry.type === 'tool-result') given.delete(entry.toolCallId)
+      } else if (entry.type === 'tool-result' && entry.preliminary !== true) given.delete(entry.toolCallId)
     },
     check(user: RunUser | undefined, at: number): void {
       if (user === undefined) return

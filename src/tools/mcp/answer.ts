@@ -56,6 +56,8 @@ export const mostStateBytes = 64 * 1024
 const mostQuestionBytes = 64 * 1024
 const mostQuestions = 16
 const mostMessage = 4000
+/** Characters of what a server says of a call that goes on. */
+const mostWords = 500
 /** Characters of a task's id. */
 const longestTaskId = 1024
 
@@ -117,13 +119,29 @@ export function readTask(given: unknown, who: string, id?: string): McpTaskState
   return {
     id: taskId,
     status: known,
-    ...(typeof statusMessage === 'string' && { words: shownText(statusMessage, 500) }),
+    ...(typeof statusMessage === 'string' && { words: shownText(statusMessage, mostWords) }),
     ...(isTime && { pollMs: pollIntervalMs }),
     ...(known === 'input_required' && { questions: readQuestions(inputRequests, who) }),
     ...(known === 'failed' && { outcome: { error: `${who} failed at its task: ${failureIn(error)}` } }),
     ...(known === 'cancelled' && { outcome: { error: `${who} has cancelled its task.` } }),
     ...(known === 'completed' && { result: readResult(result, who) }),
   }
+}
+
+/** What the server says of a call that goes on. Undefined if that is nothing. */
+export function readProgress({ progress, total, message }: Record<string, unknown>): string | undefined {
+  const words = typeof message === 'string' ? shownText(message, mostWords).trim() : ''
+  const count = numberOf(progress)
+  const all = numberOf(total)
+  if (count === undefined) return words || undefined
+  const done = all === undefined ? count : `${count} of ${all}`
+  if (words === '') return done
+  // Most servers say how far they are in their words.
+  return all === undefined || words.includes(count) ? words : `${words} (${done})`
+}
+
+function numberOf(value: unknown): string | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? String(Math.round(value * 100) / 100) : undefined
 }
 
 function failureIn(error: unknown): string {

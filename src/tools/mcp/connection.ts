@@ -14,6 +14,7 @@ import type { ReadLimits } from '../../models/limits/read-limits.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
 import {
+  readProgress,
   readQuestion,
   readQuestions,
   readState,
@@ -219,7 +220,7 @@ export async function openConnection(
   }
 
   async function send(tool: string, input: unknown, options: ExchangeOptions): Promise<McpAnswer> {
-    const { signal: stopped, timeout = callTimeout(server), traceparent, retry, forModel } = options
+    const { signal: stopped, timeout = callTimeout(server), traceparent, retry, forModel, progress } = options
     if (stopped?.aborted) throw stoppedError(stopped)
     // The arguments that are sent as headers, too, stand in the definition.
     if (era === 'modern' && listing === undefined) await listed()
@@ -240,8 +241,13 @@ export async function openConnection(
     const toolDefinition = inputSchema && { name: tool, inputSchema: inputSchema as { type: 'object' } }
     return ask(tool, { timeout, signal: stopped }, async () => {
       const limits = omitUndefined({ timeout, signal: stopped, toolDefinition })
+      const onprogress = (said: object) => {
+        const words = readProgress(said as Record<string, unknown>)
+        if (words !== undefined) progress?.(words)
+      }
       const result: CallToolResult | Record<string, unknown> = await client.callTool(params, {
         ...limits,
+        ...(progress !== undefined && { onprogress }),
         allowInputRequired: true,
       })
       return read(result, { tool, outputSchema, forModel, ...options })
