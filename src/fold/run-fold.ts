@@ -184,6 +184,7 @@ export class FoldingRun implements FoldedRun {
       case 'step-reset':
         this.said.reset(step)
         this.summaries.delete(step)
+        this.leaveLoops(step)
         break
       case 'request':
         this.requested.set(entry.requestId, entry)
@@ -217,6 +218,15 @@ export class FoldingRun implements FoldedRun {
     if (kind === 'client-tool') this.unanswered.set(entry.toolCallId ?? '', entry)
     if (answer) this.answers.add(step)
     if (answer || this.follows(entry)) this.loopAt(step)
+  }
+
+  /** A summary that was begun for a call that is made again is begun anew. */
+  private leaveLoops(step: string): void {
+    for (const root of this.loops.keys()) {
+      if (root === step || !isUnder(root, step) || this.steps.get(root)?.duration !== undefined) continue
+      this.loops.delete(root)
+      this.loopOf.clear()
+    }
   }
 
   /** Text of the answer that comes from no known model call: the step that emits it is an answer of its own. */

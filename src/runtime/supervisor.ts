@@ -295,7 +295,8 @@ function createWork(context: WorkContext) {
       // Requests that stay open have deadlines while the run executes, too.
       run.due = dueOf(work.unanswered ?? [], run.due, clock.wall(), clock)
       want(run.id, firstDue(run.due))
-      await run.execution.begun
+      // One that waits for its turn would keep a server from starting until the run before it has ended.
+      if (work.turn === undefined) await run.execution.begun
     }
     return looked
   }
