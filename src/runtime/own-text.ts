@@ -48,6 +48,19 @@ export async function ownTextOf({ log, runs }: Store, agent: string, asked: Aske
   return start?.agent === agent && start.ownPipeline === true ? start.pipeline : undefined
 }
 
+/** The texts that were read last: one is read several times for a run, and again for each run of its conversation. */
+const known = new Map<string, Pipeline>()
+const mostKnown = 16
+
+function parsed(text: string): Pipeline {
+  const pipeline = known.get(text) ?? parsePipeline(text)
+  known.delete(text)
+  known.set(text, pipeline)
+  const [oldest] = known.keys()
+  if (known.size > mostKnown) known.delete(oldest!)
+  return pipeline
+}
+
 async function threadOf(runs: Store['runs'], { threadId, previousRunId, user }: Asked): Promise<string | undefined> {
   if (threadId !== undefined) return scopedThread(threadId, user)
   const row = previousRunId == null ? undefined : await runs.get(previousRunId)
@@ -65,7 +78,7 @@ export async function agentOfStart(store: Store, { id, pipeline }: Agent, asked:
   const text = await ownTextOf(store, id, asked)
   if (text === undefined) return { id, pipeline, own: false }
   try {
-    return { id, pipeline: parsePipeline(text), own: true }
+    return { id, pipeline: parsed(text), own: true }
   } catch (error) {
     if (asked.pipeline !== undefined) throw error
     const why = `This version no longer accepts the YAML of this conversation: ${messageOf(error)}`

@@ -200,3 +200,24 @@ test('a message goes into the active run only with the text that this has', asyn
   expect(await two.text).toMatch(/^Its own\. .*Two/u)
   expect(await three.text).toMatch(/^The file\. .*Three/u)
 })
+
+test('without a key only the page of the server itself sends YAML, over Socket.IO as over HTTP; other pages go on with what is there', async () => {
+  const origin = 'https://app.example'
+  const options = { localOnly: true, allowedOrigins: [origin], edit: true, authorize: undefined as never }
+  const local = await startServer({ agents: { a: file }, scripts: { m: echo() } }, options)
+  onTestFinished(() => local.close())
+  const itself = new URL(local.url).origin
+  let n = 0
+  const ask = async (page: string, pipeline?: string | null) => {
+    const client = await connectSocket(local.url, 'websocket', { extraHeaders: { origin: page } })
+    const forwardedProps = { agent: 'a', ...(pipeline !== undefined && { pipeline }) }
+    const runId = `r${n++}`
+    const ack = await client.run({ runId, threadId: 't', messages: [user(`Hi ${runId}`)], forwardedProps })
+    return ack.error?.code ?? textOf(await client.ended(runId))
+  }
+  expect(await ask(origin, own)).toBe('forbidden')
+  expect(await ask('http://localhost:5173', own)).toBe('forbidden')
+  expect(await ask(itself, own)).toBe('Its own.')
+  expect(await ask(origin)).toBe('Its own.')
+  expect(await ask(origin, null)).toBe('The file.')
+})

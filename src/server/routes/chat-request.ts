@@ -59,8 +59,8 @@ export async function readChat(context: RequestContext, request: Request, wire: 
   }
   const threadId = optionalText(body, 'id')
   const agent = runtime.agents.get(agentId)
-  const asked = omitUndefined({ threadId, pipeline: readPipeline(context, request, body, { agent: agentId }) })
-  const now = agent && (await agentOfTurn(context, agent, asked))
+  const text = agent && readPipeline(context, request, body, { agent: agent.id })
+  const now = agent && (await agentOfTurn(context, agent, omitUndefined({ threadId, pipeline: text })))
   const turn: Turn = {
     agentId,
     messages: fromClientMessages(body['messages']),
