@@ -8,6 +8,7 @@ import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { createFullStore, type FullStore } from './full-store.ts'
+import { rowsSeen } from './rows-seen.ts'
 import { atEachScreen, isTested, roomScreens } from './screens.ts'
 import { openTabs } from './web.ts'
 
@@ -70,6 +71,7 @@ const rooms: Record<string, Room> = {
     },
   },
   'run-unknown': at('/runs/run_000', '[role=alert], main h2', { allows: /404/u }),
+  tests: at('/tests', '[data-testid=test-row]'),
   threads: at('/threads', 'tr[data-id]'),
   thread: { path: ({ thread }) => `/threads/${thread}`, ready: '[data-run]' },
   'thread-steered': at('/threads/thread_steered', '[data-run]'),
@@ -109,6 +111,14 @@ describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => 
     full = await createFullStore()
     const env = { MILLRACE_DEMO_DELAY_MS: '600000' }
     server = await serve({ dir: full.dir, data: full.data, env, port: 0, log: () => undefined })
+    const found = await fetch(`${server.url}/api/runs?status=completed&agent=assistant&limit=20`)
+    const { runs } = (await found.json()) as { runs: { id: string; title: string }[] }
+    for (const { id, title } of runs) {
+      const body = JSON.stringify({ run: id, name: `${id.slice(4, 7)} ${title}` })
+      const headers = { 'content-type': 'application/json' }
+      // What was stopped midway cannot be repeated.
+      await fetch(`${server.url}/api/tests`, { method: 'POST', headers, body })
+    }
   })
   afterAll(async () => {
     await server.close()
@@ -151,6 +161,24 @@ describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => 
         return y >= 44 && y + height <= 450
       })
       .toBe(true)
+    // Of every other list that no other test measures.
+    const lists: readonly (readonly [path: string, row: string, open?: () => Promise<void>])[] = [
+      [`/runs/${full.runs.team}`, step],
+      [`/runs/${full.runs.long}`, '[data-testid=log-row]', () => page.getByRole('button', { name: 'Log' }).click()],
+      [`/chat/assistant?thread=${full.thread}&panel=frames`, '[data-testid=frame]'],
+      ['/tests', '[data-testid=test-row]'],
+      ['/runs', '[role=option]', () => page.keyboard.press('Control+k')],
+    ]
+    for (const [path, row, open] of lists) {
+      await page.goto(server.url + path)
+      await page
+        .getByRole('main')
+        .locator(open === undefined ? row : '[data-testid]')
+        .first()
+        .waitFor()
+      await open?.()
+      await expect.poll(() => rowsSeen(page, row), { message: path }).toBeGreaterThanOrEqual(8)
+    }
     await page.goto(`${server.url}/agents/research-team`)
     const text = page.locator('.cm-scroller')
     await expect.poll(async () => (await text.boundingBox())!.height).toBeGreaterThanOrEqual(12 * 20)

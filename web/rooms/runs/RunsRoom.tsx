@@ -25,7 +25,8 @@ import { compareRuns, fits, isFiltered, listPath, readFilter, type RunFilter } f
 import { RunHeads } from './RunHeads.tsx'
 import { RunLine } from './RunLine.tsx'
 import { NoRuns } from './NoRuns.tsx'
-import { sayCount, useCount } from './useCount.ts'
+import { sayCount } from './say-count.ts'
+import { useCount } from './useCount.ts'
 import { useMarks } from './useMarks.ts'
 import { useRunKeys } from './useRunKeys.ts'
 import { useVerdicts } from './useVerdicts.ts'
@@ -216,7 +217,7 @@ function useCounts(filter: RunFilter, list: LiveList<RunRow> | undefined) {
   const here = isWhole ? { count: list.rows.length + list.waiting.length, isMore: false } : fitting.counted
   return {
     fitting: here,
-    said: list === undefined ? '' : sayCount(here, isSome ? all.counted : undefined),
+    said: list === undefined ? '' : sayCount(here, isSome ? all.counted : undefined, list.rows.length),
     recount: () => {
       fitting.reload()
       all.reload()
