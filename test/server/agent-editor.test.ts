@@ -1,4 +1,5 @@
 /** `/api/agents…` for an editor: texts, trees, faults with places, and saving without losing what others wrote. */
+import type { AgentSettings } from '../../src/part/agent-settings.ts'
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -363,7 +364,12 @@ describe('agent editor', () => {
     expect(run.status).toBe(202)
     expect(await send('agents/ask')).toMatchObject({ text: file })
     const own = await send('agents/ask/settings', { changes, text: `# Mine.\n${file}` })
-    expect(own.text).toBe(`# Mine.\n${changed.text}`)
+    expect([own.text, own['settings']]).toEqual([`# Mine.\n${changed.text}`, undefined])
+    // A text without changes: what it has itself.
+    const itself = await send('agents/ask/settings', { changes: [], text: changed.text })
+    const { steps } = itself['settings'] as AgentSettings
+    expect(steps.find(({ path }) => path === 'main/answer')).toMatchObject({ model: 'demo:other', temperature: 0.5 })
+    expect(await send('agents/ask/settings', { changes: [], text: 'workflow: 1' })).not.toHaveProperty('settings')
 
     const wrong = await send('agents/ask/settings', {
       changes: [

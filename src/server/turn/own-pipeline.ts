@@ -37,7 +37,8 @@ export function readPipeline(
   if (pipeline !== undefined && faults.length === 0) return pipeline.text
   const [first] = faults
   const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : ''
-  const where = first === undefined ? '' : ` Line ${first.line}, column ${first.column}: ${first.message.slice(0, 500)}${more}`
+  const where =
+    first === undefined ? '' : ` Line ${first.line}, column ${first.column}: ${first.message.slice(0, 500)}${more}`
   throw new PipelineError(
     faults.map((fault) => withFix(text, fault)),
     `The YAML in "${place}" has a mistake.${where}`,

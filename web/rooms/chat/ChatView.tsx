@@ -113,6 +113,8 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   useTitle(title)
   const panel = query.get('panel')
   const last = chat.turns.at(-1)?.turn
+  /** YAML with which the conversation goes on. */
+  const kept = last?.agent === id ? last.yaml : undefined
   const framesOf = chat.turns.find(({ runId }) => runId === query.get('run'))?.runId ?? last?.runId
   const { schema, isMessageRequired } = formOf(agent)
   const asked = draft.trim() !== '' ? draft : (last?.asked.map(textOf).join('\n\n') ?? '')
@@ -154,7 +156,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
       </Suspense>
     ) : panel === 'agent' ? (
       <Suspense>
-        <AgentPanel agent={agent} changed={changed} />
+        <AgentPanel agent={agent} changed={changed} kept={kept} />
       </Suspense>
     ) : undefined
 
@@ -187,7 +189,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
           />
         </FeedbackOf>
-        <ChangedLine changed={changed} goesOn={last?.agent === id && last.isChanged === true} />
+        <ChangedLine changed={changed} goesOn={kept !== undefined} />
         <Composer
           agentName={name}
           schema={schema}

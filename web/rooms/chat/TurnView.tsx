@@ -131,7 +131,7 @@ function Facts({ turn }: { turn: ChatTurn }) {
     facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, tokenSides(usage ?? {})])
   }
   if (turn.cost !== undefined && all > 0) facts.push([cost(turn.cost), 'Cost of its model calls'])
-  if (turn.isChanged)
+  if (turn.yaml !== undefined)
     facts.push(['changed agent', 'It ran with the settings of this chat, not with those of the agent’s file'])
   return (
     <span className={css.facts}>

@@ -13,6 +13,8 @@ export interface Changes {
   round: string
   mayChange: boolean
   set(file: StepSettings, next: Settings): void
+  /** The changes are of this YAML. */
+  adopt(yaml: string): void
   reset(): void
   /** The chat has got its thread. */
   moveTo(threadId: string): void
@@ -35,6 +37,7 @@ export function useChanges(agentId: string, threadId: string | undefined): Chang
     },
     [place],
   )
+  const adopt = useCallback((text: string) => keepYaml(place, text), [place])
   const [resets, setResets] = useState(0)
   const reset = useCallback(() => {
     keepChanges(place, none)
@@ -59,6 +62,7 @@ export function useChanges(agentId: string, threadId: string | undefined): Chang
     round: `${place} ${resets}`,
     mayChange,
     set,
+    adopt,
     reset,
     moveTo,
   }
