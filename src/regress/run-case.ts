@@ -46,10 +46,18 @@ export interface CaseResult {
   duration: number
 }
 
+/** What a model has said for a run of a case. */
+export interface RecordedRun {
+  which: RunOfCase
+  entries: readonly Entry[]
+}
+
 export interface RunCaseOptions {
   /** Ask the real models, run the real tools, and record their output. */
   record: boolean
   signal: AbortSignal
+  /** Keeps what was recorded, at the end of the case. Default: it replaces the recordings. */
+  keep?: ((run: CaseRun, made: readonly RecordedRun[]) => void) | undefined
   /** Called after each run of the case, in order. `recorded`: what it was answered from. */
   onRun?(run: { which: RunOfCase; entries: Entry[]; recorded?: readonly Entry[] }): void
 }
@@ -66,12 +74,14 @@ export async function runCase(testRuntime: TestRuntime, run: CaseRun, options: R
   const all: Facts[] = []
   const judges = new Set(test.turns.flatMap(({ expect: { judge } }) => judge?.agent ?? []))
   const end = AbortSignal.any([signal, AbortSignal.timeout(file.timeout)])
+  const made: RecordedRun[] = []
+  const { keep = (of, recorded) => replaceRecordings(testRuntime, of, recorded) } = options
   let bench: Bench | undefined
   try {
     bench = openBench(testRuntime, { plays: !record, live: record || test.tools === 'live', model, judges })
     const threadId = `thread_${randomUUID().replaceAll('-', '')}`
     for (const [turn, given] of test.turns.entries()) {
-      const player = createPlayer(testRuntime, bench, run, options)
+      const player = createPlayer(testRuntime, bench, run, { ...options, made })
       const played = {
         agent: file.agent,
         input: given.input,
@@ -92,8 +102,10 @@ export async function runCase(testRuntime: TestRuntime, run: CaseRun, options: R
       failures.push(...named(judged.failures, turn, test))
       warnings.push(...judged.warnings)
       all.push(...judged.facts)
-      if (failures.length > 0) break
+      // The recordings of all turns belong together.
+      if (failures.length > 0 && !record) break
     }
+    if (made.length > 0) keep(run, made)
   } catch (error) {
     failures.push({ what: 'run', message: messageOf(error) })
   } finally {
@@ -122,6 +134,16 @@ export async function runCase(testRuntime: TestRuntime, run: CaseRun, options: R
   })
 }
 
+function replaceRecordings(
+  { options }: TestRuntime,
+  { file, test, model }: CaseRun,
+  made: readonly RecordedRun[],
+): void {
+  for (const { which, entries } of made) {
+    saveRecording(resolve(options.cwd ?? '', recordingFile(file.path, test, model, which)), entries)
+  }
+}
+
 const again = 'record it again with --record'
 
 function named(failures: Failure[], turn: number, { turns }: TestCase): Failure[] {
@@ -147,7 +169,7 @@ function createPlayer(
   { options }: TestRuntime,
   bench: Bench,
   { file, test, model }: CaseRun,
-  { record, onRun = () => undefined }: RunCaseOptions,
+  { record, onRun = () => undefined, made }: RunCaseOptions & { made: RecordedRun[] },
 ): CasePlayer {
   let seconds: number | undefined
   return {
@@ -160,7 +182,7 @@ function createPlayer(
         const end = entries.at(-1)
         // A stopped run, or one whose model could not be reached, must not replace the recording.
         const isKept = end?.type === 'run-end' && end.outcome === expected && !run.signal.aborted
-        if (isKept && failures.length === 0) saveRecording(place, entries)
+        if (isKept && failures.length === 0) made.push({ which, entries })
         return { entries, failures, warnings: [] }
       }
       const recorded = loadRecording(place)

@@ -18,6 +18,8 @@ export interface RunCasesOptions {
   models?: readonly string[] | undefined
   /** Stops the cases that are running and starts no others. */
   signal: AbortSignal
+  /** See {@link RunCaseOptions.keep}. */
+  keep?: RunCaseOptions['keep']
   /** Called when a case begins. */
   onStart?(run: CaseRun): void
   /** Called with each result, as they come. */
@@ -47,7 +49,7 @@ export function casesOf({ files, filter, models }: Pick<RunCasesOptions, 'files'
 }
 
 export async function runCases(options: RunCasesOptions): Promise<CasesResult> {
-  const { testRuntime, record = false, concurrency, bail = false, signal, onStart, onResult, onRun } = options
+  const { testRuntime, record = false, concurrency, bail = false, signal, keep, onStart, onResult, onRun } = options
   const runs = casesOf(options)
   const results: (CaseResult | undefined)[] = runs.map(() => undefined)
   let next = 0
@@ -58,7 +60,7 @@ export async function runCases(options: RunCasesOptions): Promise<CasesResult> {
       const at = next++
       const run = runs[at]!
       onStart?.(run)
-      const result = await runCase(testRuntime, run, { record, signal, onRun: (each) => onRun?.(each, run) })
+      const result = await runCase(testRuntime, run, { record, signal, keep, onRun: (each) => onRun?.(each, run) })
       results[at] = result
       if (bail && result.status === 'failed') isOver = true
       onResult?.(result, run)

@@ -12,6 +12,7 @@ import { noUsage } from '../part/usage.ts'
 import { addCase, planCase, type AddCaseOptions, type PlannedCase } from './add-case.ts'
 import { changing, openCaseFiles, type CaseFiles, type FoundCase } from './case-files.ts'
 import { casesFolder } from './case-folder.ts'
+import { keepRecordings } from './new-recordings.ts'
 import { readLeftResults } from './result-files.ts'
 import { resultRow } from './result-row.ts'
 import type { CaseResult, CaseRun } from './run-case.ts'
@@ -151,6 +152,7 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
       record: state.record,
       concurrency: concurrency ?? availableParallelism(),
       signal,
+      keep: (each, made) => keepRecordings(cwd, each, made),
       onStart(each) {
         state.running.push(idOf(each))
         tell()

@@ -65,7 +65,7 @@ const look = (page: Page, name: string) =>
 
 describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
   test('an answer becomes a test; with another prompt it fails with what differs, and its history shows both', async () => {
-    const { page, says, root, openTab } = await open('/tests', true, /400/u)
+    const { page, says, root, openTab } = await open('/tests', true, /400|409/u)
     await page.getByText('There are no tests yet.').waitFor()
     await look(page, 'no-tests')
 
@@ -118,7 +118,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
 
     await row('opening hours').getByRole('link').click()
     const failure = page.getByTestId('failure').first()
-    expect(await failure.locator('del').allTextContents()).toEqual(['nine'])
+    await expect.poll(() => failure.locator('del').allTextContents()).toEqual(['nine'])
     expect(await failure.locator('ins').allTextContents()).toEqual(['ten'])
     const states = () =>
       page
@@ -134,11 +134,32 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     await tab.getByText('We open at ten in the morning.').first().waitFor()
     await tab.close()
 
-    await page.getByRole('button', { name: 'Accept the new answer' }).click()
+    // It waits, with what it changes; accepted, it is undone once, and accepted again.
+    const accepting = page.getByRole('dialog', { name: 'Accept the new answer?' })
+    await page.getByRole('button', { name: 'See what changes' }).click()
+    await expect.poll(() => accepting.locator('del').allTextContents()).toEqual(['nine'])
+    expect(await accepting.locator('ins').allTextContents()).toEqual(['ten'])
+    await look(page, 'new-answer')
+    await accepting.getByRole('button', { name: 'Accept' }).click()
     await expect.poll(states).toEqual(['passed', 'failed', 'passed', 'passed'])
-    expect(readFileSync(join(root, 'tests/shop.yaml'), 'utf8')).toContain('equals: "We open at ten in the morning."')
-    await page.getByTestId('result').nth(1).getByRole('button', { name: 'What differed' }).click()
-    await page.getByTestId('result').nth(1).locator('del').waitFor()
+    const cases = () => readFileSync(join(root, 'tests/shop.yaml'), 'utf8')
+    expect(cases()).toContain('equals: "We open at ten in the morning."')
+    await look(page, 'accepted')
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(cases).toContain('equals: "We open at nine in the morning."')
+    await expect.poll(states).toEqual(['passed', 'passed', 'failed', 'passed', 'passed'])
+    expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0)
+    // Somebody else changes the case while this page shows it: nothing is lost, and it says so.
+    writeFileSync(join(root, 'tests/shop.yaml'), cases().replace('message: When do', 'message: Say, when do'))
+    await page.getByRole('button', { name: 'See what changes' }).click()
+    await accepting.getByRole('button', { name: 'Accept' }).click()
+    await accepting.getByText('The test has changed meanwhile').waitFor()
+    await accepting.getByRole('button', { name: 'Accept' }).click()
+    await expect.poll(cases).toContain('equals: "We open at ten in the morning."')
+    expect(cases()).toContain('message: Say, when do')
+    await expect.poll(async () => (await states()).length).toBe(6)
+    await page.getByTestId('result').nth(3).getByRole('button', { name: 'What differed' }).click()
+    await page.getByTestId('result').nth(3).locator('del').waitFor()
 
     await page.getByRole('button', { name: 'Rename' }).click()
     const naming = page.getByRole('dialog', { name: 'Rename this test' })
@@ -149,7 +170,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     await naming.getByLabel('Name').fill('opening time')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'opening time' }).waitFor()
-    await expect.poll(states).toEqual(['passed', 'failed', 'passed', 'passed'])
+    await expect.poll(async () => (await states()).length).toBe(6)
     expect(new URL(page.url()).pathname).toBe('/tests/shop%2Fopening-time')
 
     await page.getByRole('button', { name: 'Delete' }).click()

@@ -161,6 +161,7 @@ const connects: Ask = {
   needs: 'sign-in',
   path: ({ request }) => `/mcp/connect/${request}`,
 }
+const ofTest = (how: string): Ask => at(`/api/tests/x%2Fnosuch/${how}`, { ...admins, admin: 'unknown' })
 const open: Ask = { row: forEveryone, unasked: true }
 
 /** Of Anthropic's form. */
@@ -268,13 +269,10 @@ const table: Record<string, Ask> = {
   'POST /api/tests/results': { row: admins, body: () => ({ results: [] }) },
   'GET /api/tests/draft': { row: { ...admins, admin: 'yes' }, path: ({ run }) => `/api/tests/draft?run=${run}` },
   'POST /api/tests': { row: { ...admins, admin: 'yes' }, body: ({ run }) => ({ run }) },
-  // It has no other answer.
-  'POST /api/tests/:id/accept': { row: { ...admins, admin: 'refused' }, path: () => '/api/tests/x%2Fhi/accept' },
-  'POST /api/tests/:id/rename': {
-    row: { ...admins, admin: 'unknown' },
-    path: () => '/api/tests/x%2Fnosuch/rename',
-    body: () => ({ name: 'y', etag: 'x' }),
-  },
+  'POST /api/tests/:id/accept': { ...ofTest('accept'), body: () => ({ etag: 'x' }) },
+  'POST /api/tests/:id/discard': { ...ofTest('discard'), body: () => ({ etag: 'x' }) },
+  'POST /api/tests/:id/undo': { ...ofTest('undo'), body: () => ({ etag: 'x' }) },
+  'POST /api/tests/:id/rename': { ...ofTest('rename'), body: () => ({ name: 'y', etag: 'x' }) },
   'DELETE /api/tests/:id': { row: { ...admins, admin: 'unknown' }, path: () => '/api/tests/x%2Fnosuch' },
   'GET /api/feedback': at('/api/feedback', lists),
   'GET /api/runs/:id/feedback': ofRun('/feedback'),

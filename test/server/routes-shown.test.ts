@@ -146,6 +146,8 @@ const table: Record<string, Row> = {
   'GET /api/tests/draft': operates,
   'GET /api/tests/:id': operates,
   'POST /api/tests/:id/accept': operates,
+  'POST /api/tests/:id/discard': operates,
+  'POST /api/tests/:id/undo': operates,
   'POST /api/tests/:id/rename': operates,
   'DELETE /api/tests/:id': operates,
   'GET /api/feedback': operates,

@@ -162,19 +162,167 @@ describe('test cases', () => {
         got: 'We open at ten.',
       },
     ])
-    // What asked the model is a run like others; its recording replaces the old one.
+    // What asked the model is a run like others; its recording waits.
     expect(await runtime.store.runs.get(last.run)).toMatchObject({
       protocol: 'test',
       agent: 'shop',
       threadId: `tests/${id}`,
     })
-    expect(whole).toMatchObject({ otherAnswer: 'We open at ten.', recordedRun: last.run })
-    expect(whole.text).toContain('name: opening hours')
+    expect(whole).toMatchObject({
+      recordedRun: run,
+      hasChange: true,
+      canUndo: false,
+      text: expect.stringContaining('nine'),
+    })
+    expect(whole.changes).toEqual([
+      {
+        run: last.run,
+        isNew: true,
+        expects: 'We open at ten.',
+        runs: [
+          {
+            turn: 0,
+            before: { answer: 'We open at nine.', tools: [] },
+            after: { answer: 'We open at ten.', tools: [] },
+          },
+        ],
+      },
+    ])
+    // Until somebody accepts it, the old answer counts.
+    await send('POST', 'tests/run', {})
+    expect(await done()).toMatchObject({ passed: 1 })
 
-    expect((await send('POST', at(id, '/accept'))).text).toContain('equals: "We open at ten."')
+    expect(await send('POST', at(id, '/accept'), {})).toMatchObject({ status: 400 })
+    const accepted = await send('POST', at(id, '/accept'), { etag: whole.etag })
+    expect(accepted.text).toContain('equals: "We open at ten."')
+    expect(accepted).toMatchObject({ recordedRun: last.run, changes: [], hasChange: false, canUndo: true })
     await send('POST', 'tests/run', { agent: 'shop' })
     expect(await done()).toMatchObject({ passed: 1 })
-    expect(await send('POST', at(id, '/accept'))).toMatchObject({ status: 400 })
+    expect(await send('POST', at(id, '/accept'), { etag: accepted.etag })).toMatchObject({ status: 400 })
+  })
+
+  test('an accepted answer is taken back once, and waits again; a discarded one is gone', async () => {
+    const { add, send, done, at, edit, etagOf, root } = await open()
+    const id = await add({ name: 'hours' })
+    const path = join(root, 'tests/shop.yaml')
+    const before = readFileSync(path, 'utf8')
+    edit('shop.yaml', agent('We open at ten.'))
+    await send('POST', 'tests/run', { record: true })
+    await done()
+    const change = async (how: string, body: object = {}) =>
+      send('POST', at(id, `/${how}`), { etag: await etagOf(id), ...body })
+    const recorded = async () => (await send('GET', at(id))).recordedRun as string
+    const old = await recorded()
+    expect((await change('undo')).error?.message).toContain('Nothing of this case can be undone')
+    const { recordedRun } = await change('accept')
+    expect(recordedRun).not.toBe(old)
+    const undone = await change('undo')
+    expect(undone).toMatchObject({ status: 200, recordedRun: old, canUndo: false, hasChange: true })
+    // In quotes now, as before in words.
+    expect(undone.text).toContain('equals: "We open at nine."')
+    expect(readFileSync(path, 'utf8').replaceAll('"', '')).toBe(before)
+    await send('POST', 'tests/run', {})
+    expect(await done()).toMatchObject({ passed: 1 })
+    expect((await change('undo')).status).toBe(400)
+
+    expect(await change('accept')).toMatchObject({ status: 200, recordedRun })
+    // Somebody has recorded again since, or changed what is expected: that is not lost.
+    const accepted = readFileSync(path, 'utf8')
+    writeFileSync(path, accepted.replace('at ten', 'at eleven'))
+    expect(await send('GET', at(id))).toMatchObject({ canUndo: false })
+    writeFileSync(path, accepted)
+    expect(await send('GET', at(id))).toMatchObject({ canUndo: true })
+
+    edit('shop.yaml', agent('We open at noon.'))
+    await send('POST', 'tests/run', { record: true })
+    await done()
+    const files = () => readdirSync(join(root, 'tests/recordings/shop/new'))
+    expect(files().toSorted()).toEqual(['hours.json', 'hours.ndjson'])
+    const discarded = await change('discard')
+    expect(discarded).toMatchObject({ status: 200, hasChange: false, changes: [], recordedRun })
+    expect(files()).toEqual([])
+
+    // The same answer again needs nobody: its prompt is the new one.
+    edit('shop.yaml', agent('We open at ten.'))
+    await send('POST', 'tests/run', { record: true })
+    await done()
+    expect(await send('GET', at(id))).toMatchObject({ hasChange: false, changes: [] })
+    expect(await recorded()).not.toBe(recordedRun)
+  })
+
+  test('nobody accepts what somebody else has changed meanwhile, and what lies in the folder is checked', async () => {
+    const { add, send, done, at, edit, etagOf, root } = await open()
+    const id = await add({ name: 'hours' })
+    const seen = await etagOf(id)
+    edit('shop.yaml', agent('We open at ten.'))
+    await send('POST', 'tests/run', { record: true })
+    await done()
+    const late = await send('POST', at(id, '/accept'), { etag: seen })
+    expect([late.status, late.error]).toEqual([
+      409,
+      expect.objectContaining({
+        code: 'tests-changed',
+        message: 'The case hours has changed since you read it. Load it again, then repeat what you did.',
+      }),
+    ])
+    const waiting = join(root, 'tests/recordings/shop/new/hours.json')
+    for (const text of [
+      '{',
+      '[]',
+      'null',
+      '{"files":["../../../x"]}',
+      '{"files":[".2"]}',
+      '{"model":"m","files":[""]}',
+    ]) {
+      writeFileSync(waiting, text)
+      const { etag, changes } = await send('GET', at(id))
+      expect(changes, text).toEqual([])
+      expect(await send('POST', at(id, '/accept'), { etag }), text).toMatchObject({ status: 400 })
+    }
+    // Deleted with its case.
+    expect(await send('DELETE', `${at(id)}?etag=${await etagOf(id)}`)).toMatchObject({ status: 200 })
+    expect(readdirSync(join(root, 'tests/recordings/shop/new'))).toEqual([])
+  })
+
+  test('new answers of a conversation and of another model are sets of their own, and follow another name', async () => {
+    const yaml = (says: string) => agent(says).replace('workflow:', 'history: server\nworkflow:')
+    const { send, runtime, done, at, edit, etagOf, root } = await open({ 'talk.yaml': yaml('We open at nine.') })
+    const say = async (content: string) => {
+      const input = { messages: [{ role: 'user', content }] }
+      const { id } = await send('POST', 'runs', { agentId: 'talk', threadId: 't1', input })
+      await until(runtime.store, id, ({ type }) => type === 'run-end')
+      return id as string
+    }
+    await say('Hello')
+    const run = await say('When do you open?')
+    const { id } = await send('POST', 'tests', { run, name: 'talk', answer: { is: 'any' } })
+    await done()
+    await send('POST', 'tests/run', { record: true, models: ['echo:loud'] })
+    await done()
+    edit('talk.yaml', yaml('We open at ten.'))
+    await send('POST', 'tests/run', { record: true })
+    await done()
+    await send('POST', 'tests/run', { record: true, models: ['echo:loud'] })
+    await done()
+    const { changes } = await send('GET', at(id))
+    expect(changes.map((each: any) => [each.model, each.runs.map(({ after }: any) => after.answer)])).toEqual([
+      ['echo:loud', ['WE OPEN AT TEN.', 'WE OPEN AT TEN.']],
+      [undefined, ['We open at ten.', 'We open at ten.']],
+    ])
+    const renamed = await send('POST', at(id, '/rename'), { name: 'hours', etag: await etagOf(id) })
+    expect(renamed.changes).toEqual(changes)
+    const next = renamed['id'] as string
+    await send('POST', at(next, '/accept'), { etag: renamed['etag'], model: 'echo:loud' })
+    const left = await send('GET', at(next))
+    expect(left.changes).toHaveLength(1)
+    expect(left.canUndo).toBe(true)
+    await send('POST', 'tests/run', { models: ['echo:loud'] })
+    expect(await done()).toMatchObject({ passed: 1 })
+    expect(readdirSync(join(root, 'tests/recordings/talk/old')).toSorted()).toEqual([
+      'hours.echo-loud.2.ndjson',
+      'hours.echo-loud.ndjson',
+      'hours.json',
+    ])
   })
 
   test('what a case checks is chosen; a wrong answer is one that must not come again', async () => {

@@ -35,6 +35,8 @@ export interface TestRow {
   turns: number
   models?: string[]
   isRecorded: boolean
+  /** New recordings wait. */
+  hasChange: boolean
   last?: LastResult
 }
 
@@ -62,6 +64,24 @@ export interface Conditions {
   equals: string[]
 }
 
+/** What accepting would change. */
+export interface TestChange {
+  /** Absent: the models of the agent have answered. */
+  model?: string
+  run?: string
+  /** New recordings wait. Absent: only what the case expects would change. */
+  isNew?: true
+  /** The answer that the case would expect exactly. */
+  expects?: string
+  runs: { turn: number; judge?: true; before?: Said; after: Said }[]
+}
+
+export interface Said {
+  answer: string
+  /** Each with its arguments. */
+  tools: string[]
+}
+
 export interface WholeTest extends TestRow {
   /** What a change is made from. */
   etag: string
@@ -73,8 +93,10 @@ export interface WholeTest extends TestRow {
   cases: { input: Record<string, unknown>; answers: unknown[]; expect: Expected }[]
   /** The run that was recorded, if it is here. */
   recordedRun?: string
-  /** The recorded answer, if the case expects another one. */
-  otherAnswer?: string
+  /** New answers, until somebody accepts them. */
+  changes: TestChange[]
+  /** What was accepted last can be taken back. */
+  canUndo: boolean
   results: TestResultRow[]
   run: TestsRun | null
 }
@@ -117,7 +139,8 @@ export const stopTests = () => api('/api/tests/stop', { method: 'POST', body: {}
 export const removeTest = (id: string, etag: string) => api(`${pathOf(id)}?etag=${etag}`, { method: 'DELETE' })
 export const renameTest = (id: string, body: { name: string; etag: string }) =>
   api<WholeTest>(`${pathOf(id)}/rename`, { method: 'POST', body })
-export const acceptAnswer = (id: string) => api(`${pathOf(id)}/accept`, { method: 'POST', body: {} })
+export const changeTest = (id: string, how: 'accept' | 'discard' | 'undo', body: { etag: string; model?: string }) =>
+  api<WholeTest>(`${pathOf(id)}/${how}`, { method: 'POST', body })
 export const addTest = (body: NewTest) => api<{ id: string }>('/api/tests', { method: 'POST', body })
 export const readDraft = (run: string, signal: AbortSignal) =>
   api<TestDraft>(`/api/tests/draft?run=${encodeURIComponent(run)}`, { signal })

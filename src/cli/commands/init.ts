@@ -164,4 +164,8 @@ const ignoreText = `node_modules/
 
 # The log of all runs, including what users wrote.
 .millrace/
+
+# Recordings of tests that wait for somebody, and those that were replaced last.
+tests/recordings/*/new/
+tests/recordings/*/old/
 `

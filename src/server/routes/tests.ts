@@ -6,7 +6,8 @@ import type { Entry } from '../../part/entry.ts'
 import { readTestResults, unknownTest, type NewTestResult, type TestResultRow } from '../../part/test-result.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { AnswerCheck, WantedCheck } from '../../regress/add-case.ts'
-import type { FoundCase } from '../../regress/case-files.ts'
+import type { CaseChange, FoundCase } from '../../regress/case-files.ts'
+import type { Said } from '../../regress/new-recordings.ts'
 import type { TestDesk, TestsRun } from '../../regress/test-desk.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import type { RequestContext } from '../handler-context.ts'
@@ -36,12 +37,16 @@ export function mountTests(routes: Routes): void {
   })
   routes.get('/api/tests/draft', 'tests.edit', (context, { url }) => draftTest(context, new URL(url)))
   routes.get('/api/tests/:id', 'tests.read', (context, request) => showTest(context, request.param('id')))
-  routes.post('/api/tests/:id/accept', 'tests.edit', async (context, request) => {
-    context.editing.check(request.raw)
-    const { desk, found } = await existingTest(context, request.param('id'))
-    desk.files.accept(found.id)
-    return showTest(context, found.id)
-  })
+  const changes = {
+    accept: (desk, found, model) => desk.files.accept(found, model),
+    discard: (desk, found, model) => desk.files.discard(found, model),
+    undo: (desk, found) => desk.files.undo(found),
+  } satisfies Record<string, ChangeTest>
+  routes.post('/api/tests/:id/accept', 'tests.edit', (context, request) => changeTest(context, request, changes.accept))
+  routes.post('/api/tests/:id/discard', 'tests.edit', (context, request) =>
+    changeTest(context, request, changes.discard),
+  )
+  routes.post('/api/tests/:id/undo', 'tests.edit', (context, request) => changeTest(context, request, changes.undo))
   routes.post('/api/tests/:id/rename', 'tests.edit', async (context, request) => {
     context.editing.check(request.raw)
     const { desk, found } = await existingTest(context, request.param('id'))
@@ -111,6 +116,7 @@ async function rowOf({ server }: RequestContext, desk: TestDesk, found: FoundCas
     turns: test.turns.length,
     ...(file.models !== undefined && { models: file.models }),
     isRecorded: desk.files.isRecorded(found),
+    hasChange: desk.files.hasChange(found),
     ...(last && { last: shortened(last) }),
   }
 }
@@ -131,7 +137,6 @@ async function showTest(context: RequestContext, id: string): Promise<Response> 
   const recorded = files.recordedRun(found)
   const text = files.textOf(found)
   const { test } = found
-  const otherAnswer = files.otherAnswer(found)
   return shownJson(context, {
     ...(await rowOf(context, desk, found)),
     etag: files.etagOf(found),
@@ -140,11 +145,30 @@ async function showTest(context: RequestContext, id: string): Promise<Response> 
     text,
     cases: test.turns.map(({ input, answers, expect }) => ({ input, answers, expect })),
     ...(recorded !== undefined && known.has(recorded) && { recordedRun: recorded }),
-    ...(otherAnswer !== undefined && { otherAnswer }),
+    changes: files.changesOf(found).map(shownChange),
+    canUndo: files.canUndo(found),
     // A link to a run that is not here leads nowhere.
     results: results.map(({ run, ...row }) => ({ ...row, ...(run !== undefined && known.has(run) && { run }) })),
     run: shownRun(context, desk) ?? null,
   })
+}
+
+const longestShown = 50_000
+const mostTools = 200
+
+/** Recordings may be long: the page shows as much as somebody reads. */
+function shownChange({ runs, ...change }: CaseChange): object {
+  const cut = (text: string) => (text.length > longestShown ? `${text.slice(0, longestShown)}…` : text).toWellFormed()
+  const said = ({ answer, tools }: Said) => ({
+    answer: cut(answer),
+    tools: tools.slice(0, mostTools).map(({ name, input }) => cut(`${name} ${JSON.stringify(input)}`)),
+  })
+  const shown = runs.map(({ before, after, ...which }) => ({
+    ...which,
+    ...(before && { before: said(before) }),
+    after: said(after),
+  }))
+  return { ...change, ...(change.expects !== undefined && { expects: cut(change.expects) }), runs: shown }
 }
 
 /** Files of people may contain secrets. */
@@ -248,6 +272,25 @@ async function runTests(context: RequestContext, request: Request): Promise<Resp
   await desk.takeIn()
   const run = desk.start({ ids, agents, models, record, user: runUserOf(context.principal) })
   return Response.json({ run }, { status: 202 })
+}
+
+interface OfTest {
+  raw: Request
+  param(name: 'id'): string
+}
+
+type ChangeTest = (desk: TestDesk, found: FoundCase, model: string | undefined) => void
+
+const changeKeys: ReadonlySet<string> = new Set(['etag', 'model'])
+
+/** Body: `{etag, model?}`. Answers with the case as it is now. */
+async function changeTest(context: RequestContext, request: OfTest, change: ChangeTest): Promise<Response> {
+  context.editing.check(request.raw)
+  const { desk, found } = await existingTest(context, request.param('id'))
+  const body = await readKnown(context, request.raw, changeKeys)
+  checkEtag(desk, found, ownValue(body, 'etag'))
+  change(desk, found, optionalText(body, 'model'))
+  return showTest(context, found.id)
 }
 
 const renameKeys: ReadonlySet<string> = new Set(['name', 'etag'])

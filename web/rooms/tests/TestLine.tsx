@@ -18,7 +18,14 @@ interface Props {
   onRun: (() => void) | undefined
 }
 
-export function TestLine({ row: { id, name, turns, isRecorded, last }, state, now, isChosen, onChoose, onRun }: Props) {
+export function TestLine({
+  row: { id, name, turns, isRecorded, hasChange, last },
+  state,
+  now,
+  isChosen,
+  onChoose,
+  onRun,
+}: Props) {
   const why = state === 'failed' ? last?.failures[0]?.message : undefined
   return (
     <li className={css.line} data-testid="test-row" data-state={state}>
@@ -35,6 +42,7 @@ export function TestLine({ row: { id, name, turns, isRecorded, last }, state, no
         <span className={css.about}>
           {turns > 1 && <small>{turns} turns</small>}
           {!isRecorded && <small className={css.warn}>no recording</small>}
+          {hasChange && <small className={css.warn}>new answer</small>}
           {last !== undefined && last.warnings > 0 && <small className={css.warn}>the prompt has changed</small>}
           {why !== undefined && (
             <span className={css.why} title={why}>

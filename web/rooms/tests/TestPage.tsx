@@ -7,7 +7,6 @@ import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, duration, moment } from '../../kit/format.ts'
-import { notice } from '../../kit/notice.ts'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { since } from '../../kit/when.ts'
 import { useTitle } from '../../shell/title.ts'
@@ -18,7 +17,8 @@ import { Progress } from './Progress.tsx'
 import { RunOptions, toStart, useRunOptions } from './RunOptions.tsx'
 import { DeleteTest } from './DeleteTest.tsx'
 import { RenameTest } from './RenameTest.tsx'
-import { acceptAnswer, readTest, type WholeTest } from '../../data/tests.ts'
+import { NewAnswers } from './NewAnswers.tsx'
+import { readTest, type WholeTest } from '../../data/tests.ts'
 import { TestMark } from './TestMark.tsx'
 import { stateOf } from './tests-view.ts'
 import { useMayTest } from '../../kit/use-may-test.ts'
@@ -31,22 +31,11 @@ export function TestPage({ id }: { id: string }) {
   const mayRun = useMayTest()
   const [options, setOptions] = useRunOptions()
   const [asked, setAsked] = useState<'rename' | 'delete'>()
-  const [fault, setFault] = useState<unknown>()
   useTitle(value?.name)
   if (value === undefined)
     return error === undefined ? <Skeleton rows={8} /> : <ErrorNote error={error} onRetry={reload} />
   const { name, agent, file, line } = value
   const { isRunning } = progress
-  const accept = async () => {
-    setFault(undefined)
-    try {
-      await acceptAnswer(id)
-      notice('The case expects the new answer')
-      progress.start({ ids: [id] })
-    } catch (each) {
-      setFault(each)
-    }
-  }
   return (
     <div className={css.room}>
       <header className={css.head}>
@@ -82,16 +71,15 @@ export function TestPage({ id }: { id: string }) {
       {/* What came of it stands below. */}
       {(isRunning || progress.error !== undefined) && <Progress progress={progress} mayRun={mayRun} />}
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
-      {fault !== undefined && <ErrorNote error={fault} />}
       <div className={css.body}>
         <Last test={value} isRunning={progress.run?.running.includes(id) === true}>
-          {mayRun && value.otherAnswer !== undefined && (
-            <p className={css.accept}>
-              <span>The recording has another answer than the case expects.</span>
-              <Button icon="check" disabled={isRunning} onClick={() => void accept()}>
-                Accept the new answer
-              </Button>
-            </p>
+          {mayRun && (
+            <NewAnswers
+              test={value}
+              isDisabled={isRunning}
+              onAnswer={() => progress.start({ ids: [id] })}
+              onChanged={reload}
+            />
           )}
         </Last>
         <Checks test={value} />

@@ -14,6 +14,7 @@ const row = (id: string, result?: LastResult): TestRow => ({
   line: 1,
   turns: 1,
   isRecorded: true,
+  hasChange: false,
   ...(result && { last: result }),
 })
 const cases = [
