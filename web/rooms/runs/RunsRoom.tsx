@@ -91,7 +91,6 @@ export default function RunsRoom() {
   }, [setFold])
   useRunKeys({
     rows,
-    sel,
     query,
     handle,
     search,

@@ -62,7 +62,6 @@ export function ThreadList() {
   const hasOwners = useSeesOthers() && (owners.length > 0 || user !== undefined)
   useListKeys({
     rows,
-    sel,
     query,
     handle,
     search,
