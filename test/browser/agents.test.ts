@@ -88,6 +88,18 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     const row = page.getByTestId('broken-row').filter({ hasText: 'this agent cannot run' })
     // The name of the file stands once.
     expect((await row.innerText()).split('broken').length).toBe(2)
+    // By keys: the found one has the focus.
+    await page.getByTestId('agent-row').first().waitFor()
+    await page.keyboard.type('/Ass')
+    await row.waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Assistant')
+    await page.keyboard.type('/')
+    await page.keyboard.press('Escape')
+    await row.waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.type('jj')
+    expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Assistant')
     await row.getByRole('link', { name: /^6:\d+$/u }).click()
     await expect.poll(() => page.url()).toMatch(/\/agents\/broken\?line=6$/u)
     const wrong = page.getByTestId('agent-fault')

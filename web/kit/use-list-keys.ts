@@ -20,7 +20,8 @@ interface ListKeysOptions {
   onEscape?: () => void
 }
 
-export function useListKeys(options: ListKeysOptions): void {
+/** Returns what leads to the first row. */
+export function useListKeys(options: ListKeysOptions): () => void {
   const { rows, query, handle, search, what, open, loadMore, more, onEscape } = options
   // `sel` of the address: a key may come before what the key before it has changed is drawn.
   const selected = () => new URLSearchParams(location.search).get('sel') ?? undefined
@@ -60,6 +61,7 @@ export function useListKeys(options: ListKeysOptions): void {
     },
     'List',
   )
+  return () => select(0)
 }
 
 /** The row may come into the page with the next frame. Until then no other row has the focus, which would take Enter. */

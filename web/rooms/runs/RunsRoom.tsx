@@ -89,7 +89,7 @@ export default function RunsRoom() {
     wantsFocusRef.current = true
     setFold('few')
   }, [setFold])
-  useRunKeys({
+  const toFirst = useRunKeys({
     rows,
     query,
     handle,
@@ -123,6 +123,7 @@ export default function RunsRoom() {
         users={owners}
         rows={rows}
         search={search}
+        onDown={toFirst}
         count={hasColumns ? count : ''}
       />
       {!isProtected && !isLow && (

@@ -25,9 +25,10 @@ interface RunKeysOptions {
 
 const isFailed = ({ status, errors = 0 }: RunRow) => status === 'failed' || errors > 0
 
-export function useRunKeys({ mark, clear, isFolded, toQuestion, ...list }: RunKeysOptions): void {
+/** Returns what leads to the first row. */
+export function useRunKeys({ mark, clear, isFolded, toQuestion, ...list }: RunKeysOptions): () => void {
   const { rows, handle } = list
-  useListKeys({
+  return useListKeys({
     ...list,
     what: 'run',
     onEscape: clear,

@@ -29,7 +29,7 @@ export function TestLine({ row: { id, name, turns, isRecorded, last }, state, no
       )}
       <TestMark state={state} compact />
       <span className={css.name}>
-        <Link href={`/tests/${encodeURIComponent(id)}`} title={name}>
+        <Link href={`/tests/${encodeURIComponent(id)}`} title={name} data-row>
           {name}
         </Link>
         <span className={css.about}>
