@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { latch } from '../../src/models/testing/scripted-model.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { expectAccessible } from './axe.ts'
@@ -88,6 +89,18 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     const row = page.getByTestId('broken-row').filter({ hasText: 'this agent cannot run' })
     // The name of the file stands once.
     expect((await row.innerText()).split('broken').length).toBe(2)
+    // By keys: the found one has the focus.
+    await page.getByTestId('agent-row').first().waitFor()
+    await page.keyboard.type('/Ass')
+    await row.waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Assistant')
+    await page.keyboard.type('/')
+    await page.keyboard.press('Escape')
+    await row.waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.type('jj')
+    expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Assistant')
     await row.getByRole('link', { name: /^6:\d+$/u }).click()
     await expect.poll(() => page.url()).toMatch(/\/agents\/broken\?line=6$/u)
     const wrong = page.getByTestId('agent-fault')
@@ -123,6 +136,27 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.keyboard.press('Control+s')
     await expect.poll(() => fileOf(dir)).toBe(assistant.replace('stream: true\n', 'stream: true\n      # a note\n'))
     await page.getByText('No mistakes.', { exact: true }).waitFor()
+
+    // What is typed while it is being saved stays, and is saved by the next time.
+    const saving = latch()
+    await page.route('**/api/agents/assistant', async (route) => {
+      if (route.request().method() === 'POST') await saving.opened
+      await route.continue()
+    })
+    await page.locator('.cm-line', { hasText: '# a note' }).click()
+    await page.keyboard.press('End')
+    await page.keyboard.type(', longer')
+    await page.keyboard.press('Control+s')
+    await page.getByRole('button', { name: 'Saving' }).waitFor()
+    await page.keyboard.type(', and longer')
+    saving.open()
+    await expect.poll(() => fileOf(dir)).toContain('# a note, longer\n')
+    await page.getByText('No mistakes. Not saved yet.').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await page.keyboard.type('!')
+    await page.locator('.cm-line', { hasText: '# a note, longer, and longer!' }).waitFor()
+    await page.keyboard.press('Control+s')
+    await expect.poll(() => fileOf(dir)).toContain('# a note, longer, and longer!\n')
   })
 
   test('models, tools and agents that exist complete what is typed', async () => {

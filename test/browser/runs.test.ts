@@ -142,6 +142,17 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
       await expectAccessible(page)
     })
     await page.setViewportSize({ width: 1440, height: 900 })
+    // One stop for Tab, and arrows to all of it: the list is not behind hundreds of bars.
+    await page.getByRole('button', { name: 'Show all 10 agents' }).focus()
+    await page.keyboard.press('Tab')
+    const focused = () => page.evaluate(() => document.activeElement!.getAttribute('href'))
+    expect(await focused()).toBe('/runs/run_agent0')
+    await page.keyboard.press('ArrowDown')
+    expect(await focused()).toBe('/runs/run_agent1')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBeNull()
+    await page.keyboard.press('Shift+Tab')
+    expect(await focused()).toBe('/runs/run_agent1')
     await page.getByRole('button', { name: 'Show all 10 agents' }).press('Enter')
     await expect.poll(places).toEqual({ cut: 0, hidden: 0, below: true })
   })
@@ -212,9 +223,17 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await rowOf(page, 'it breaks').first().waitFor({ state: 'detached' })
     await expect.poll(inLanes).toEqual(['assistant 2'])
     await page.keyboard.press('/')
+    // Enter does not wait for the next letter; the arrow down leads to what was found.
     await page.keyboard.type('second')
-    await expect.poll(() => search(page).get('q')).toBe('second')
+    await page.keyboard.press('Enter')
+    expect(search(page).get('q')).toBe('second')
     await expect.poll(inLanes).toEqual(['assistant 1'])
+    await rowOf(page, 'first words').waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    expect(search(page).get('sel')).toBe(second)
+    await expect.poll(() => page.evaluate(() => document.activeElement!.textContent)).toBe('second words')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('/')
     await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')
     await expect.poll(() => search(page).has('q')).toBe(false)
@@ -232,9 +251,16 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     expect(await rowOf(other, 'it breaks').count()).toBe(0)
     await other.keyboard.press('x')
     await other.getByText('Mark another run to compare.').waitFor()
-    await other.keyboard.press('k')
-    await expect.poll(() => search(other).get('sel')).toBe(second)
-    await other.keyboard.press('x')
+    // Both keys in one frame: the second one is for what the first one has selected.
+    await other.evaluate(() => {
+      for (const key of ['k', 'x']) {
+        const code = `Key${key.toUpperCase()}`
+        document.activeElement!.dispatchEvent(
+          new KeyboardEvent('keydown', { key, code, bubbles: true, cancelable: true }),
+        )
+      }
+    })
+    expect(search(other).get('sel')).toBe(second)
     await other.getByRole('button', { name: 'Compare' }).click()
     await expect.poll(() => new URL(other.url()).search).toBe(`?a=${first}&b=${second}`)
 

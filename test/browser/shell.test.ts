@@ -240,6 +240,20 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     await page.getByRole('option', { name: /^Agents writer/u }).waitFor()
     await page.keyboard.press('Enter')
     await expect.poll(() => new URL(page.url()).pathname).toBe('/chat/writer')
+
+    // Enter may come before what it chooses.
+    const agents = latch()
+    await page.route('**/api/agents', async (route) => {
+      await agents.opened
+      await route.continue()
+    })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('assis')
+    await page.keyboard.press('Enter')
+    expect(new URL(page.url()).pathname).toBe('/chat/writer')
+    agents.open()
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/chat/assistant')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
   })
 
   test('the theme that was chosen stays', async () => {

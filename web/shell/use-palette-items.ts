@@ -16,18 +16,20 @@ import { pastedId, type PaletteItem } from './palette-items.ts'
 import { personOf } from './person-of.ts'
 import { setTheme, themeAfter, useTheme } from './theme.ts'
 
-/** Everything that the palette may find now: what it is asked for decides which are shown. */
-export function usePaletteItems(query: string): PaletteItem[] {
-  const agents = useAgents().value?.agents ?? []
-  const runs = useResource('palette-runs', (signal) => api<{ runs: RunRow[] }>('/api/runs?limit=30', { signal })).value
-  const threads = useResource('palette-threads', (signal) =>
+/** Everything that the palette may find now, and whether all of it is here: what it is asked for decides which are shown. */
+export function usePaletteItems(query: string): { items: PaletteItem[]; isWhole: boolean } {
+  const known = useAgents()
+  const agents = known.value?.agents ?? []
+  const newest = useResource('palette-runs', (signal) => api<{ runs: RunRow[] }>('/api/runs?limit=30', { signal }))
+  const latest = useResource('palette-threads', (signal) =>
     api<{ threads: ThreadRow[] }>('/api/threads?limit=15', { signal }),
-  ).value
+  )
+  const [runs, threads] = [newest.value, latest.value]
   const theme = useTheme()
   const user = useSignedIn()
   const nameOf = useThreadName()
   const pasted = pastedId(query)
-  return [
+  const items: PaletteItem[] = [
     ...(pasted === undefined
       ? []
       : [
@@ -74,6 +76,7 @@ export function usePaletteItems(query: string): PaletteItem[] {
       href: `/threads/${encodeURIComponent(id)}`,
     })),
   ]
+  return { items, isWhole: ![known, newest, latest].some(({ isLoading, value }) => isLoading && value === undefined) }
 }
 
 const signOutItem: PaletteItem = {

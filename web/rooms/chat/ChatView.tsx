@@ -26,7 +26,7 @@ import { useBodyLimit } from './use-body-limit.ts'
 import { useChat } from './use-chat.ts'
 import { useChatTitle } from './use-chat-title.ts'
 import { useChanges } from './use-changes.ts'
-import { useDraft } from './use-draft.ts'
+import { moveDraft, useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
 import { useUnsent } from './use-unsent.ts'
 import { Welcome } from './Welcome.tsx'
@@ -35,6 +35,9 @@ import css from './chat.module.css'
 const AgentPanel = lazy(() => import('./AgentPanel.tsx'))
 const FramesPanel = lazy(() => import('./FramesPanel.tsx'))
 
+/** Of what is kept for a chat. */
+const placeOf = (agent: string, threadId: string | undefined) => `${agent}:${threadId ?? ''}`
+
 export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonly AgentFacts[] }) {
   const { id, name = id } = agent
   const query = useQuery()
@@ -42,7 +45,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const threadId = query.get('thread')
   const limit = useBodyLimit()
   const user = useSignedIn()
-  const place = `${id}:${threadId ?? ''}`
+  const place = placeOf(id, threadId)
   const [draft, setDraft] = useDraft(place, query.get('draft') ?? '')
   const [files, setFiles] = useState<readonly Attachment[]>([])
   const [fields, setFields] = useState<FormFields>({})
@@ -59,9 +62,10 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const onStarted = useCallback(
     ({ id: run, threadId: thread }: { id: string; threadId: string }) => {
       moveTo(thread)
+      if (threadId === undefined) moveDraft(place, placeOf(id, thread))
       set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) })
     },
-    [set, moveTo],
+    [set, moveTo, id, threadId, place],
   )
   const current = useRef(draft)
   useEffect(() => {

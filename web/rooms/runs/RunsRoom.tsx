@@ -89,9 +89,8 @@ export default function RunsRoom() {
     wantsFocusRef.current = true
     setFold('few')
   }, [setFold])
-  useRunKeys({
+  const toFirst = useRunKeys({
     rows,
-    sel,
     query,
     handle,
     search,
@@ -124,6 +123,7 @@ export default function RunsRoom() {
         users={owners}
         rows={rows}
         search={search}
+        onDown={toFirst}
         count={hasColumns ? count : ''}
       />
       {!isProtected && !isLow && (

@@ -36,7 +36,7 @@ export function TestLine({
       )}
       <TestMark state={state} compact />
       <span className={css.name}>
-        <Link href={`/tests/${encodeURIComponent(id)}`} title={name}>
+        <Link href={`/tests/${encodeURIComponent(id)}`} title={name} data-row>
           {name}
         </Link>
         <span className={css.about}>
