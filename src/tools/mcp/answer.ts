@@ -179,9 +179,22 @@ export function toValue(
   if (structuredContent !== undefined) {
     const others = forModel ? content.filter(({ type }) => type !== 'text') : []
     if (others.length === 0) return structuredContent
-    return [{ type: 'text', text: JSON.stringify(structuredContent) }, ...others]
+    return [{ type: 'text', text: withoutBytes(structuredContent, others) }, ...others]
   }
   return content.every((block) => block.type === 'text') ? textOf(content) : content
+}
+
+/** Some servers put the whole content into the structured one, too: a model gets bytes once, as what they are. */
+function withoutBytes(structured: unknown, others: CallToolResult['content']): string {
+  const bytes = new Set(others.flatMap((block) => bytesOf(block) ?? []))
+  return JSON.stringify(structured, (_, value: unknown) =>
+    typeof value === 'string' && bytes.has(value) ? '(see the file)' : value,
+  )
+}
+
+function bytesOf(block: CallToolResult['content'][number]): string | undefined {
+  if ('data' in block) return block.data
+  return block.type === 'resource' && 'blob' in block.resource ? block.resource.blob : undefined
 }
 
 function textOf(content: CallToolResult['content']): string {

@@ -29,7 +29,7 @@ import type { TokenSource } from './auth/token-source.ts'
 import { asks, ConnectFailure, connectClient, taskKey, tasks, tasksExtension } from './connect-client.ts'
 import { ownFault, sessionEnded, stoppedError } from './fault.ts'
 import { streamEnded } from './http-transport.ts'
-import { listTools, type Definition, type Listing } from './list-tools.ts'
+import { defaultsOf, listTools, type Definition, type Listing } from './list-tools.ts'
 import type { ExchangeOptions, McpTools, TaskOptions, TaskUse } from './pool.ts'
 import { callTimeout, longest, type McpServer } from './server.ts'
 
@@ -151,7 +151,7 @@ export async function openConnection(
         const request = () => client.request({ method: 'tools/list', params }, asItIs, { timeout })
         return ask('tools/list', { timeout }, request)
       },
-      { sendsHeaders },
+      { sendsHeaders, isLegacy: era === 'legacy' },
     )
     definitions = listed.definitions
     return listed
@@ -230,13 +230,14 @@ export async function openConnection(
       ...(traceparent !== undefined && { traceparent }),
       ...declared({ ...(options.asks === true && asks), ...(takesTasks && tasks) }),
     }
+    const { inputSchema, outputSchema } = definitions.get(tool) ?? {}
+    const given = (input ?? {}) as Record<string, unknown>
     const params = {
       name: tool,
-      arguments: (input ?? {}) as Record<string, unknown>,
+      arguments: inputSchema === undefined ? given : withDefaults(inputSchema, given),
       ...retry,
       ...(Object.keys(meta).length > 0 && { _meta: meta }),
     }
-    const { inputSchema, outputSchema } = definitions.get(tool) ?? {}
     // Without its output schema: a question or a task has no structured content.
     const toolDefinition = inputSchema && { name: tool, inputSchema: inputSchema as { type: 'object' } }
     return ask(tool, { timeout, signal: stopped }, async () => {
@@ -329,6 +330,12 @@ function detailOf(error: unknown, transport: ConnectFailure['transport']): strin
 function toElicitResult(reply: McpReply) {
   if (reply.action !== 'accept' || reply.content === undefined) return { action: reply.action }
   return { action: reply.action, content: reply.content as Record<string, string | number | boolean | string[]> }
+}
+
+/** What is required, has a default, and was not given. */
+function withDefaults(schema: Record<string, unknown>, given: Record<string, unknown>): Record<string, unknown> {
+  const missing = defaultsOf(schema).filter(([name]) => !Object.hasOwn(given, name))
+  return missing.length === 0 ? given : { ...given, ...Object.fromEntries(missing) }
 }
 
 /** For answers that are checked elsewhere. */

@@ -45,6 +45,10 @@ const odd: [reason: string, tool: unknown][] = [
     'its inputSchema is nested deeper than 64 levels',
     { name: 'odd', inputSchema: { type: 'object', properties: { a: nested(64) } } },
   ],
+  [
+    'it runs only as a task of version 2025-11-25, and those tasks are not spoken',
+    { name: 'odd', inputSchema: schema, execution: { taskSupport: 'required' } },
+  ],
 ]
 
 const nameless: unknown[] = [
@@ -115,12 +119,23 @@ describe('listing of MCP tools', () => {
       const pool = serverOf([[{ name: 'shot', inputSchema: schema }]])
       const picture = { type: 'image', data: 'QUJD', mimeType: 'image/png' }
       expect(await pool.call('odd', 'shot', {}, { forModel: true })).toEqual([
-        { type: 'text', text: '{"called":"shot"}' },
+        // The bytes once.
+        { type: 'text', text: '{"called":"shot","picture":{"data":"(see the file)"}}' },
         picture,
       ])
-      expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot' })
+      expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot', picture: { data: 'QUJD' } })
     },
   )
+
+  test('a property that is required and has a default need not be given: it is sent', { timeout: 60_000 }, async () => {
+    const properties = { scale: { type: 'string', default: 'css' }, a: { type: 'string' } }
+    const inputSchema = { type: 'object', properties, required: ['scale', 'a'] }
+    const pool = serverOf([[{ name: 'shoot', inputSchema }]])
+    const tools = await readMcpTools(pool, 'odd')
+    expect(tools.get('odd_shoot')!.parameters).toMatchObject({ required: ['a'] })
+    expect(await pool.call('odd', 'shoot', { a: 'x' })).toMatchObject({ given: { scale: 'css', a: 'x' } })
+    expect(await pool.call('odd', 'shoot', { a: 'x', scale: 'd' })).toMatchObject({ given: { scale: 'd', a: 'x' } })
+  })
 
   test.each(large)('%s', async (why, tool) => {
     const { tools } = await listTools(async () => ({ tools: [tool, fine] }))

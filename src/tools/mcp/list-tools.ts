@@ -3,6 +3,7 @@
  * server. Here a tool that cannot be used is left out, with the reason, and the others work.
  */
 import { isDeepText } from '../../part/json.ts'
+import { ownValue } from '../../part/own-value.ts'
 import { shownText } from '../../part/shown-text.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
 import { unsupportedPatterns } from '../../pipeline/json-schema/unsupported-patterns.ts'
@@ -34,6 +35,8 @@ export interface Definition {
 export interface ListOptions {
   /** Arguments of calls are sent as headers too, so `x-mcp-header` must be right. */
   sendsHeaders?: boolean
+  /** Tools that run only as tasks of 2025-11-25 are left out: these are not spoken. */
+  isLegacy?: boolean
   /** Epoch ms. */
   now?: () => number
 }
@@ -41,7 +44,7 @@ export interface ListOptions {
 /** `page`: asks for one. */
 export async function listTools(
   page: (cursor: string | undefined) => Promise<unknown>,
-  { sendsHeaders = false, now = Date.now }: ListOptions = {},
+  { sendsHeaders = false, isLegacy = false, now = Date.now }: ListOptions = {},
 ): Promise<Listing> {
   const tools: McpTool[] = []
   const leftOut: LeftOut[] = []
@@ -56,7 +59,7 @@ export async function listTools(
     if (typeof ttlMs === 'number' && ttlMs >= 0) ttl = Math.min(ttl ?? Infinity, ttlMs)
     for (const tool of Array.isArray(listed) ? (listed as unknown[]) : []) {
       const name = isObject(tool) && typeof tool['name'] === 'string' && tool['name'] !== '' ? tool['name'] : undefined
-      const why = faultOf(tool, name, sendsHeaders)
+      const why = faultOf(tool, name, { sendsHeaders, isLegacy })
       if (why !== undefined) leftOut.push({ name: name ?? `number ${tools.length + leftOut.length + 1}`, why })
       else add(tool as unknown as Valid)
     }
@@ -75,7 +78,12 @@ export async function listTools(
   function add({ name, description, inputSchema, outputSchema }: Valid): void {
     const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
     const shown = description === undefined ? undefined : shownText(description, mostDescription)
-    tools.push({ name, description: shown, inputSchema, ...(unchecked.length === 0 ? undefined : { unchecked }) })
+    tools.push({
+      name,
+      description: shown,
+      inputSchema: withoutNeedless(inputSchema),
+      ...(unchecked.length === 0 ? undefined : { unchecked }),
+    })
     definitions.set(name, { inputSchema, ...(outputSchema !== undefined && { outputSchema }) })
   }
 
@@ -93,10 +101,37 @@ interface Valid {
   outputSchema?: Record<string, unknown>
 }
 
+/**
+ * Some generators of schemas list a property as required though it has a default: the server takes calls without it, so a call of a model is not refused
+ * for that.
+ */
+function withoutNeedless(schema: Record<string, unknown>): Record<string, unknown> {
+  const defaults = defaultsOf(schema)
+  if (defaults.length === 0) return schema
+  const needless = new Set(defaults.map(([name]) => name))
+  return { ...schema, required: (schema['required'] as string[]).filter((name) => !needless.has(name)) }
+}
+
+/** Of the properties that are required and have a default. */
+export function defaultsOf({ properties, required }: Record<string, unknown>): [name: string, value: unknown][] {
+  if (!isObject(properties) || !Array.isArray(required)) return []
+  return (required as string[]).flatMap((name) => {
+    const property = ownValue(properties, name)
+    return isObject(property) && Object.hasOwn(property, 'default') ? [[name, property['default']] as const] : []
+  }) as [string, unknown][]
+}
+
 /** Why a tool cannot be used. */
-function faultOf(tool: unknown, name: string | undefined, sendsHeaders: boolean): string | undefined {
+function faultOf(
+  tool: unknown,
+  name: string | undefined,
+  { sendsHeaders, isLegacy }: { sendsHeaders: boolean; isLegacy: boolean },
+): string | undefined {
   if (!isObject(tool) || name === undefined) return 'it has no name'
-  const { description, inputSchema, outputSchema } = tool
+  const { description, inputSchema, outputSchema, execution } = tool
+  if (isLegacy && isObject(execution) && execution['taskSupport'] === 'required') {
+    return 'it runs only as a task of version 2025-11-25, and those tasks are not spoken'
+  }
   if (description !== undefined && typeof description !== 'string') {
     return `its description is ${kindOf(description)}, not text`
   }
