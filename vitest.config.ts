@@ -20,6 +20,9 @@ import { hasRedis } from './test/support/redis-server.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
+// A thread or a process that starts from the source takes half of the time, and hundreds do.
+process.env['NODE_COMPILE_CACHE'] ??= here('node_modules/.cache/compiled')
+
 /** They need processes, other programs or a browser: `npm run test:all` runs them. */
 const forAll = /^(src\/store\/redis|test\/(browser|chaos|crash|editor|examples|fleet))\//u
 const files = globSync('{src,web,test}/**/*.test.{ts,tsx}', { cwd: here('.') }).filter(
@@ -55,7 +58,7 @@ const limits = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   expect: { poll: { timeout: 30_000 } },
-  setupFiles: [here('test/support/patience.ts')],
+  setupFiles: [here('test/support/patience.ts'), here('test/support/compiled.ts')],
   // Node's readline looks at this one whatever terminal a test gives it, and edits no line where it is `dumb`.
   env: { TERM: 'xterm' },
 }

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { latch } from '../../src/models/testing/scripted-model.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { answers } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
@@ -299,7 +299,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     const look = (name: string) =>
       atEachScreen(page, name, async (screen) => {
         expect(await flaws(page), screen.name).toEqual([])
-        if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+        await expectAccessibleAt(page, screen)
       })
     await look('agents')
     await page.getByLabel('Find in agents').fill('nobody')

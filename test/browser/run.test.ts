@@ -18,7 +18,7 @@ import type { RunRow, Store } from '../../src/part/log.ts'
 import { agent, until } from '../support/engine.ts'
 import { agentThat, createStranger, ndjson, recordElsewhere } from '../support/foreign.ts'
 import type { TestServer } from '../support/server.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessible, expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { enter, tabTo } from './keys.ts'
@@ -553,7 +553,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await facts.innerText()).toMatch(/time\s+\d+ ms[\s\S]*waiting\s+11m/u)
     await atEachScreen(page, 'run-waits', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
   })
 
@@ -569,7 +569,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     const scrubber = await page.getByTestId('scrubber').boundingBox()
     await atEachScreen(page, 'run-rewound', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     await enter(page, band.getByRole('button', { name: 'Back to the end' }))
@@ -610,7 +610,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await go.isDisabled()).toBe(true)
     await atEachScreen(page, 'run-fork', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     await dialog.getByLabel('From').selectOption('Before model call 1: script:m')
@@ -717,7 +717,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await yaml.evaluate((box) => box.contains(document.activeElement))).toBe(false)
     await atEachScreen(page, 'run-fork-yaml', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     await write(

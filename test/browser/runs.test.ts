@@ -6,7 +6,7 @@ import { createScriptedModel, finish, latch, text, throws, toolCall } from '../.
 import { agent, until } from '../support/engine.ts'
 import { timed } from '../support/recorded.ts'
 import type { TestServer } from '../support/server.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessible, expectAccessibleAt } from './axe.ts'
 import { duration } from '../../web/kit/format.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
@@ -139,7 +139,7 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     expect(await places()).toMatchObject({ cut: 0, below: true })
     await atEachScreen(page, 'runs-lanes', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     // One stop for Tab, and arrows to all of it: the list is not behind hundreds of bars.
@@ -367,7 +367,7 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await expect.poll(() => counted(page)).toBe('30 of 150')
     await atEachScreen(page, 'runs-filtered', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
   })
 
@@ -526,7 +526,7 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     expect([run, thread]).toEqual([expect.stringMatching(/^\/runs\/run_/u), expect.stringMatching(/^\/threads\//u)])
     await atEachScreen(page, 'runs-waits', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      if (!name.startsWith('1024')) await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     await waits(page).getByRole('button', { name: 'Show all 6' }).click()
@@ -565,7 +565,7 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await expectAccessible(page)
     await atEachScreen(page, 'runs', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      if (name.endsWith('dark')) await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     // By keys alone: what is folded opens, and the first question has the focus.
     await page.keyboard.press('o')
@@ -609,7 +609,7 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     for (const i of [3, 5, 6]) await box(`pay Ann ${i}.`).click()
     await atEachScreen(page, 'runs-select', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      if (name.endsWith('dark')) await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await waits(page).getByRole('button', { name: 'Deny selected (4)' }).click()
     await line(page, '4 wait for you').waitFor()

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -60,7 +60,7 @@ async function open(path: string, edit = true, allows = /^$/u) {
 const look = (page: Page, name: string) =>
   atEachScreen(page, name, async (screen) => {
     expect(await flaws(page), `${name} ${screen.name}`).toEqual([])
-    if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+    await expectAccessibleAt(page, screen)
   })
 
 describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
