@@ -1,6 +1,7 @@
 /** Messages into a running turn: where the model is told them, what becomes of those that come too late, and that each counts once. */
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import type { Store } from '../../src/part/log.ts'
 import { finish, latch, text, toolCall, type Latch } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only, openEngine, until, type EngineOptions } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
@@ -193,6 +194,34 @@ describe('a message into a running turn', () => {
       ['m1', 'withdrawn'],
       ['m2', undefined],
     ])
+  })
+
+  test('one that is taken back before its owner has read that is not told', async () => {
+    const withoutClaims = (store: Store): Store => ({
+      ...store,
+      log: {
+        ...store.log,
+        async *inbox(run, options) {
+          for await (const each of store.log.inbox(run, options)) {
+            if (options?.signal === undefined || !each.key.startsWith('settle:')) yield each
+          }
+        },
+      },
+    })
+    const inbox = watchInbox()
+    const { runtime, store, m, tool } = looking({
+      words: opened(),
+      wrapStore: (stored) => inbox.wrapStore(withoutClaims(stored)),
+    })
+    const run = await runtime.start('a', hello)
+    await tool.reached
+    await runtime.tell(run.id, { id: 'm1', content: 'One' })
+    await inbox.heard('m1')
+    await runtime.takeBack(run.id, 'm1')
+    tool.open()
+    expect((await run.result).outcome).toBe('completed')
+    expect(toldWords(m.prompts.at(-1)!).at(-1)).toBe('tool: look')
+    expect(only(await entriesOf(store, run.id), 'message')).toMatchObject([{ id: 'm1', outcome: 'withdrawn' }])
   })
 
   test('a stop drops what was not delivered, and says so', async () => {
