@@ -3,7 +3,14 @@ import type { EntryOf } from '../part/entry.ts'
 import { nextRuns } from './steering.ts'
 
 const message = (seq: number, id: string, runId?: string): EntryOf<'message'> => ({
-  ...{ seq, timestamp: 0, step: '', type: 'message', id, content: id, protocol: 'api', sentAt: 0 },
+  seq,
+  timestamp: 0,
+  step: '',
+  type: 'message',
+  id,
+  content: id,
+  protocol: 'api',
+  sentAt: 0,
   ...(runId !== undefined && { outcome: 'next', runId }),
 })
 const entries = [message(4, 'a', 'one'), message(5, 'told'), message(8, 'b', 'two'), message(9, 'c', 'two')]
