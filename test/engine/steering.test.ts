@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Store } from '../../src/part/log.ts'
 import { finish, latch, text, toolCall, type Latch } from '../../src/models/testing/scripted-model.ts'
-import { agent, entriesOf, only, openEngine, until, type EngineOptions } from '../support/engine.ts'
+import { agent, entriesOf, only, openEngine, taken, until, type EngineOptions } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { toldWords, watchInbox } from '../support/steering.ts'
 
@@ -410,6 +410,32 @@ describe('the run that begins with a message', () => {
     await run.result
     const [message] = only(await entriesOf(store, run.id), 'message')
     await expect.poll(async () => (await store.runs.get(message!.runId!))?.status).toBe('completed')
+  })
+
+  test('on a shared store the owner begins it, if the process that posted it while the end was written is gone', async () => {
+    const late = { mode: 'steer', content: 'Late', protocol: 'api', sentAt: 1 }
+    let isPosted = false
+    const shared = (store: Store): Store => ({
+      ...store,
+      fleet: { ...store.fleet, shared: true },
+      log: {
+        ...store.log,
+        async append(run, epoch, given, view) {
+          const entries = taken(given)
+          if (!isPosted && entries.some(({ type }) => type === 'run-end')) {
+            isPosted = true
+            await store.log.post(run, 'message:m9', late)
+          }
+          return store.log.append(run, epoch, entries, view)
+        },
+      },
+    })
+    const { runtime, store } = looking({ tool: opened(), words: opened(), wrapStore: shared })
+    const run = await runtime.start('a', hello, { threadId: 't' })
+    await run.result
+    const titles = async () =>
+      (await store.runs.list({ threadId: 't' })).map(({ title, status }) => `${title} ${status}`)
+    await expect.poll(titles).toEqual(['Late completed', 'Hi completed'])
   })
 
   test('one that nobody saw begins it, once, whoever looks; also at the next start', async () => {
