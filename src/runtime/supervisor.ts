@@ -353,7 +353,9 @@ function createWork(context: WorkContext) {
         noteCalls(store.runs, state)
         notify(onRun, state)
         send(run, { type: 'ended' })
-        if (state.messages.size > 0) void settleMessages(run.id).catch((error: unknown) => warn(messageOf(error)))
+        // Also messages that came while the end was written: the process that has posted one may be gone.
+        if (state.messages.size > 0 || store.fleet.shared)
+          void settleMessages(run.id).catch((error: unknown) => warn(messageOf(error)))
         return
       default:
         return send(run, { type: how.type })

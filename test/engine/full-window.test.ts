@@ -160,6 +160,9 @@ describe.each(strictProtocols)('over %s', (protocol) => {
     expect(step).toMatchObject({ kind: 'summary', covers: first!.upTo })
     const below = entries.filter((entry) => entry.step.startsWith(`${step.step}/`))
     expect(below.map(({ type }) => type)).toEqual(expect.arrayContaining(['prompt', 'usage', 'step-finish']))
+    expect(only(entries, 'step-finish').find((entry) => entry.step === step.step)).toMatchObject({
+      usage: { source: 'reported' },
+    })
     const told = server.requests[server.requests.findIndex(isSummary) + 1]!
     expect(usersIn(told)[1]).toContain('The code word is heron.')
     expect(usersIn(told)).toHaveLength(2)
