@@ -723,11 +723,17 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await write(
       'workflow: [{ id: other, type: output-generator, config: { template: "{{ $input.messages[0].content }}" } }]',
     )
-    await dialog.getByText('Only the new run has this text.').waitFor()
+    await dialog.getByText('Only the new run and its conversation have this text.').waitFor()
     await dialog.getByLabel('New message').fill('Something else')
     await dialog.getByRole('button', { name: 'Run again' }).click()
     await row(page, 'main/other').waitFor()
     await page.getByText('Something else').first().waitFor()
+    // In the list it has its own message, and its conversation goes on with its text.
+    const { id, title, threadId } = (await server.store.runs.list({ limit: 1 }))[0]!
+    expect([new URL(page.url()).pathname, title]).toEqual([`/runs/${id}`, 'Something else'])
+    const input = { messages: [{ role: 'user', content: 'And then?' }] }
+    const next = await server.runtime.start('a', input, { threadId })
+    expect((await next.result).output).toContain('And then?')
   })
 
   test('a fork of a run that was recorded elsewhere shows what it would set to work, before anybody agrees', async () => {

@@ -1,5 +1,6 @@
 /** YAML of a request at every door where people chat, with the clients of each: the same permission, bounds, errors and log. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { MillraceClient } from '../../src/client.ts'
 import { longestText } from '../../src/server/turn/own-pipeline.ts'
 import { createAgUiClient } from '../support/ag-ui.ts'
 import { headersFor, createTestAccess, tokenOf, type Caller } from '../support/callers.ts'
@@ -220,4 +221,17 @@ test('without a key only the page of the server itself sends YAML, over Socket.I
   expect(await ask(itself, own)).toBe('Its own.')
   expect(await ask(origin)).toBe('Its own.')
   expect(await ask(origin, null)).toBe('The file.')
+})
+
+test('millrace/client sends it, takes it back, and tells the line of a mistake', async () => {
+  const client = new MillraceClient({ url: server.url, headers: headersFor('admin') })
+  const ask = (more: object = {}) => client.run({ agent: 'a', messages: 'Hi', threadId: 'client', ...more }).text
+  expect(await ask({ pipeline: own })).toBe('Its own.')
+  expect(await ask()).toBe('Its own.')
+  expect(await ask({ pipeline: null })).toBe('The file.')
+  await expect(client.start({ agent: 'a', pipeline: `${own}x: 1` })).rejects.toMatchObject({
+    code: 'bad-pipeline',
+    status: 422,
+    message: expect.stringContaining('Line 10, column 1: unknown key "x"'),
+  })
 })
