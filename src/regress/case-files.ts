@@ -144,7 +144,13 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
     const changes = proposalsOf(recordingsIn(found), found.test.slug).map(
       ({ model, run, changed: runs }): CaseChange => {
         const last = runs.find((each) => each.turn === turn && each.judge !== true)
-        return omitUndefined({ model, run, isNew: true as const, runs, expects: last && expects(found, last.after.answer) })
+        return omitUndefined({
+          model,
+          run,
+          isNew: true as const,
+          runs,
+          expects: last && expects(found, last.after.answer),
+        })
       },
     )
     if (changes.some(({ model }) => model === undefined)) return changes
