@@ -16,6 +16,8 @@ export interface RunCasesOptions {
   filter?: string | undefined
   /** Instead of the models of the files. */
   models?: readonly string[] | undefined
+  /** Only these. */
+  only?: ((run: CaseRun) => boolean) | undefined
   /** Stops the cases that are running and starts no others. */
   signal: AbortSignal
   /** See {@link RunCaseOptions.keep}. */
@@ -36,9 +38,14 @@ export interface CasesResult {
 }
 
 /** Each case with each model. */
-export function casesOf({ files, filter, models }: Pick<RunCasesOptions, 'files' | 'filter' | 'models'>): CaseRun[] {
+export function casesOf({
+  files,
+  filter,
+  models,
+  only = () => true,
+}: Pick<RunCasesOptions, 'files' | 'filter' | 'models' | 'only'>): CaseRun[] {
   const words = filter?.toLowerCase()
-  return files.flatMap((file) =>
+  const all = files.flatMap((file) =>
     file.cases
       .filter(({ name }) => words === undefined || name.toLowerCase().includes(words))
       .flatMap((test): CaseRun[] => {
@@ -46,6 +53,7 @@ export function casesOf({ files, filter, models }: Pick<RunCasesOptions, 'files'
         return wanted === undefined ? [{ file, test }] : wanted.map((model) => ({ file, test, model }))
       }),
   )
+  return all.filter(only)
 }
 
 export async function runCases(options: RunCasesOptions): Promise<CasesResult> {

@@ -17,6 +17,7 @@ import { readLeftResults } from './result-files.ts'
 import { resultRow } from './result-row.ts'
 import type { CaseResult, CaseRun } from './run-case.ts'
 import { casesOf, runCases } from './run-cases.ts'
+import { outcomeOf, readPlan, removePlan, writePlan, type PlannedRun } from './run-plan.ts'
 import type { CaseFile } from './test-case.ts'
 import { checkAgentOf, openTestRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtime.ts'
 
@@ -38,6 +39,8 @@ export interface TestsRun {
   stopped: number
   /** The ids of the cases that run now. */
   running: string[]
+  /** Its server ended before it did. */
+  isInterrupted?: true
   /** Why nothing of it was run. */
   error?: string
 }
@@ -47,6 +50,8 @@ export interface StartTests {
   ids?: readonly string[] | undefined
   /** Those of these agents. */
   agents?: ReadonlySet<string> | undefined
+  /** What the last run did not come to, as it was started: nothing else may be given. */
+  rest?: boolean | undefined
   /** Instead of the models of the files and agents. */
   models?: readonly string[] | undefined
   /** Ask the models, run the tools, and record what they say. */
@@ -58,7 +63,7 @@ export interface TestDesk {
   readonly files: CaseFiles
   /** The last one. */
   readonly run: TestsRun | undefined
-  /** Keeps the results that `millrace test` has left in the data folder. Never rejects. */
+  /** Keeps the results that `millrace test` has left in the data folder, and learns of a run of tests that a server has left. Never rejects. */
   takeIn(): Promise<void>
   /** Keeps results of cases that are here, as they ran elsewhere. Returns how many. */
   keep(results: readonly NewTestResult[]): Promise<number>
@@ -77,6 +82,13 @@ export interface TestDesk {
   onChange(listener: () => void): () => void
   /** Stops the tests and waits for them. */
   close(): Promise<void>
+}
+
+interface Chosen {
+  wanted: CaseFile[]
+  runs: PlannedRun[]
+  idOf(run: CaseRun): string
+  only: ((run: CaseRun) => boolean) | undefined
 }
 
 export interface TestDeskOptions extends Omit<TestRuntimeOptions, 'cwd'> {
@@ -98,22 +110,43 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
   let stopping = new AbortController()
   let working: Promise<void> = Promise.resolve()
   let taking: Promise<void> = Promise.resolve()
+  /** What the last run has not done. */
+  let left: PlannedRun[] = []
+  let isRestored = false
+  let isClosing = false
 
   function tell(): void {
     for (const listener of listeners) listener()
   }
 
-  function chosen({ ids, agents: of, models }: StartTests): { wanted: CaseFile[]; total: number; known: FoundCase[] } {
+  const keyOf = ({ test, model }: PlannedRun) => `${model ?? ''} ${test}`
+
+  function chosen({ ids, agents: of, models }: StartTests, rest: PlannedRun[] | undefined): Chosen {
     const known = files.read().cases
     const all = new Set(known.map(({ id }) => id))
     for (const id of ids ?? []) if (!all.has(id)) files.find(id)
+    const left = rest && new Set(rest.map(keyOf))
     const isWanted = ({ id, file }: FoundCase) =>
       (ids === undefined || ids.includes(id)) && (of === undefined || of.has(file.agent))
     const wanted = [...Map.groupBy(known.filter(isWanted), ({ file }) => file)].map(([file, found]) => ({
       ...file,
       cases: found.map(({ test }) => test),
     }))
-    return { wanted, total: casesOf({ files: wanted, filter: undefined, models }).length, known }
+    const names = new Map(known.map(({ id, test }) => [test, id]))
+    const planned = ({ test, model }: CaseRun) => omitUndefined({ test: names.get(test)!, model })
+    const only = left && ((each: CaseRun) => left.has(keyOf(planned(each))))
+    const runs = casesOf({ files: wanted, filter: undefined, models, only }).map(planned)
+    return { wanted, runs, idOf: ({ test }) => names.get(test)!, only }
+  }
+
+  /** A data folder that cannot be written stops no tests. */
+  function planOf(change: () => void): void {
+    if (data === undefined) return
+    try {
+      change()
+    } catch (error) {
+      onError(error)
+    }
   }
 
   function refuseWhileRunning(): void {
@@ -122,10 +155,9 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
     throw new MillraceError('tests-running', message, { retryAfter: 5 })
   }
 
-  async function work(state: TestsRun, wanted: CaseFile[], known: FoundCase[], given: StartTests): Promise<void> {
+  async function work(state: TestsRun, { wanted, idOf, only }: Chosen, given: StartTests): Promise<void> {
     const { signal } = stopping
-    const ids = new Map(known.map(({ id, test }) => [test, id]))
-    const idOf = ({ test }: CaseRun) => ids.get(test)!
+    const { models } = state
     const lastRuns = new Map<CaseRun, string>()
     const saving: Promise<void>[] = []
     const save = (what: Promise<unknown> | undefined) => void (what && saving.push(what.then(() => undefined, onError)))
@@ -133,6 +165,9 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
     function onResult(result: CaseResult, each: CaseRun): void {
       state.running = state.running.filter((id) => id !== idOf(each))
       state[result.status]++
+      if (result.status !== 'stopped') {
+        left = left.filter((run) => keyOf(run) !== keyOf(omitUndefined({ test: idOf(each), model: each.model })))
+      }
       const about = { test: idOf(each), agent: each.file.agent, time: timeOf(store), user: state.user }
       const row = resultRow({ ...about, run: lastRuns.get(each) }, result)
       save(result.status === 'stopped' ? undefined : store.testResults?.add(row))
@@ -141,14 +176,15 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
 
     const testRuntime = await openTestRuntime({ ...options, dir: basename(agents), cwd })
     const [ready, faulty] = partition(wanted, (file) => agentFault(testRuntime, file) === undefined)
-    for (const each of casesOf({ files: faulty, filter: undefined, models: given.models })) {
+    for (const each of casesOf({ files: faulty, filter: undefined, models, only })) {
       const message = agentFault(testRuntime, each.file)!
       onResult(notRun(each, message), each)
     }
     await runCases({
       testRuntime,
       files: ready,
-      models: given.models,
+      models,
+      only,
       record: state.record,
       concurrency: concurrency ?? availableParallelism(),
       signal,
@@ -186,8 +222,21 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
     return kept
   }
 
+  /** A run of tests that a server has left when it was killed. */
+  async function restore(): Promise<void> {
+    if (isRestored || data === undefined) return
+    isRestored = true
+    const plan = run === undefined ? readPlan(data, agents) : undefined
+    if (plan === undefined) return
+    const found = await outcomeOf(plan, (test) => store.testResults?.of(test) ?? Promise.resolve([]))
+    // Somebody may have started others meanwhile.
+    if (run !== undefined) return
+    ;({ run, left } = found)
+  }
+
   async function take(): Promise<void> {
     if (data === undefined) return
+    await restore()
     for (const { path, results } of readLeftResults(data, agents, onError)) {
       await keep(results)
       rmSync(path, { force: true })
@@ -222,19 +271,29 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
     },
     start(given) {
       refuseWhileRunning()
-      const { record = false, models, user } = given
-      const { wanted, total, known } = chosen(given)
-      if (total === 0) throw new MillraceError('bad-input', 'There are no such test cases.')
+      const { rest = false, user } = given
+      const { record = false, models } = rest ? (run ?? {}) : given
+      const what = chosen({ ...given, models }, rest ? left : undefined)
+      const total = what.runs.length
+      if (total === 0) {
+        const message = rest ? 'Nothing is left of the last run of tests.' : 'There are no such test cases.'
+        throw new MillraceError('bad-input', message)
+      }
       stopping = new AbortController()
       const counts = { total, passed: 0, failed: 0, stopped: 0, running: [] }
       const about = { id: crypto.randomUUID(), user: user?.id ?? '', startedAt: timeOf(store), record, models }
       const state: TestsRun = omitUndefined({ ...about, ...counts })
       run = state
-      working = work(state, wanted, known, given)
+      left = what.runs
+      isRestored = true
+      planOf(() => writePlan(data!, agents, omitUndefined({ ...about, runs: what.runs, pid: process.pid })))
+      working = work(state, what, given)
         .catch((error: unknown) => {
           state.error = error instanceof MillraceError ? wholeMessage(error) : messageOf(error)
         })
         .then(() => {
+          // The next server goes on with what this one leaves.
+          if (!isClosing || left.length === 0) planOf(() => removePlan(data!, agents))
           state.stopped = total - state.passed - state.failed
           state.running = []
           state.endedAt = timeOf(store)
@@ -253,6 +312,7 @@ export function openTestDesk({ store, data, onError, concurrency, ...options }: 
       return () => void listeners.delete(listener)
     },
     async close() {
+      isClosing = true
       stopping.abort()
       await working
     },
@@ -286,6 +346,9 @@ function notRun({ file, test, model }: CaseRun, message: string): CaseResult {
   return omitUndefined({ ...about, ...counts, failures: [{ what: 'run', message }], warnings: [] })
 }
 
+/** Characters of entries that a store takes at once. */
+const mostAtOnce = 4_000_000
+
 /** A run of an agent that its test has started, as one of this store. Those of a case are one conversation, which is its owner's. */
 async function keepRun(
   store: Store,
@@ -295,7 +358,9 @@ async function keepRun(
   const [start, ...rest] = entries
   if (start?.type !== 'run-start') return
   const all: Entry[] = [{ ...start, threadId: scopedThread(thread, user), ...(user && { user }) }, ...rest]
-  const atOnce = 500
+  // A server that is killed in between would leave a run that nobody ends.
+  const bytes = all.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0)
+  const atOnce = bytes > mostAtOnce ? 500 : all.length
   for (let at = 0; at < all.length; at += atOnce) await store.log.append(start.runId, 1, all.slice(at, at + atOnce))
 }
 

@@ -201,6 +201,13 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     await expect.poll(() => other.locator('[data-testid=test-row][data-state=running]').count()).toBe(2)
     await other.getByRole('button', { name: 'Stop' }).click()
     await other.getByText('0 passed, 2 not run').waitFor()
+    // The rest, with the same model.
+    await other.getByRole('button', { name: 'Run the other 2' }).click()
+    await other.getByText('0 of 2').waitFor()
+    await expect.poll(() => other.locator('[data-testid=test-row][data-state=running]').count()).toBe(2)
+    await other.getByRole('button', { name: 'Stop' }).click()
+    await other.getByText('0 passed, 2 not run').waitFor()
+    await look(other, 'tests-stopped')
     // A run that was stopped is no test, and says why.
     const slow = await startSlow()
     await other.goto(`${new URL(other.url()).origin}/runs/${slow}`)

@@ -18,6 +18,8 @@ export interface TestsRun {
   /** The ids of the cases that run now. */
   running: string[]
   error?: string
+  /** Its server ended before it did. */
+  isInterrupted?: true
 }
 
 /** A result as the list has it. */
@@ -130,6 +132,8 @@ export interface StartTests {
   agent?: string
   models?: readonly string[]
   record?: boolean
+  /** What the last run has not done, and nothing else. */
+  rest?: true
 }
 
 const pathOf = (id: string) => `/api/tests/${encodeURIComponent(id)}`

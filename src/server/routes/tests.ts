@@ -31,6 +31,7 @@ export function mountTests(routes: Routes): void {
   })
   routes.get('/api/tests/progress', 'tests.read', async (context) => {
     const desk = await deskOf(context)
+    await desk.takeIn()
     const { onChange } = desk
     const shown = { onChange, run: () => shownRun(context, desk) }
     return sseResponse(untilExpired(createProgressSource(shown, context.keepAliveMs), context))
@@ -253,10 +254,10 @@ async function threadOf(
   return { logs, programs: foreignLines(logs, agent.pipeline.text) }
 }
 
-const runKeys: ReadonlySet<string> = new Set(['ids', 'agent', 'models', 'record'])
+const runKeys: ReadonlySet<string> = new Set(['ids', 'agent', 'models', 'record', 'rest'])
 const most = { ids: 5000, models: 20, results: 5000 }
 
-/** Body: `{ids?, agent?, models?, record?}`. 202 with the run of tests; 409 while there is another one. */
+/** Body: `{ids?, agent?, models?, record?}`, or `{rest: true}` for what the last run has not done. 202 with the run of tests; 409 while there is another one. */
 async function runTests(context: RequestContext, request: Request): Promise<Response> {
   context.editing.check(request)
   const body = await readKnown(context, request, runKeys)
@@ -264,6 +265,8 @@ async function runTests(context: RequestContext, request: Request): Promise<Resp
   const models = readTexts(body, 'models')
   const agent = optionalText(body, 'agent')
   const record = readFlag(body, 'record')
+  const rest = readFlag(body, 'rest')
+  if (rest === true && Object.keys(body).length > 1) throw bad('rest', 'alone: the rest is run as it was started')
   const desk = await deskOf(context)
   const shown = desk.files.read().cases.filter(({ file }) => isShown(context, file.agent))
   const known = new Set(shown.map(({ id }) => id))
@@ -271,7 +274,7 @@ async function runTests(context: RequestContext, request: Request): Promise<Resp
   const agents = new Set(shown.flatMap(({ file }) => (agent === undefined || file.agent === agent ? [file.agent] : [])))
   // Those in the terminal were before these.
   await desk.takeIn()
-  const run = desk.start({ ids, agents, models, record, user: runUserOf(context.principal) })
+  const run = desk.start({ ids, agents, models, record, rest, user: runUserOf(context.principal) })
   return Response.json({ run }, { status: 202 })
 }
 

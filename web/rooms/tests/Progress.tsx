@@ -15,13 +15,13 @@ interface Props {
   mayRun: boolean
 }
 
-export function Progress({ progress: { run, isRunning, error }, mayRun }: Props) {
+export function Progress({ progress: { run, isRunning, error, start }, mayRun }: Props) {
   const now = useNow(1000)
   const [stopping, setStopping] = useState<string>()
   const [fault, setFault] = useState<unknown>()
   const shown = error ?? fault
   if (run === undefined) return shown === undefined ? null : <ErrorNote error={shown} />
-  const { total, passed, failed, startedAt, endedAt, models, record } = run
+  const { total, passed, failed, stopped, startedAt, endedAt, models, record, isInterrupted } = run
   const stop = () => {
     setStopping(run.id)
     setFault(undefined)
@@ -50,9 +50,18 @@ export function Progress({ progress: { run, isRunning, error }, mayRun }: Props)
             )}
           </>
         ) : (
-          <span className={css.soft}>
-            in {duration((endedAt ?? startedAt) - startedAt)}, {since(endedAt ?? startedAt, now)}
-          </span>
+          <>
+            <span className={css.soft}>
+              {isInterrupted
+                ? 'The server ended before the tests did.'
+                : `in ${duration((endedAt ?? startedAt) - startedAt)}, ${since(endedAt ?? startedAt, now)}`}
+            </span>
+            {mayRun && stopped > 0 && (
+              <Button icon="play" onClick={() => start({ rest: true })}>
+                Run the other {stopped}
+              </Button>
+            )}
+          </>
         )}
       </div>
       {run.error !== undefined && <ErrorNote error={{ message: run.error }} />}

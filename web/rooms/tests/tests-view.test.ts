@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { LastResult, TestRow, TestsRun } from '../../data/tests.ts'
 import { filterTests, groupTests, progressWords, stateOf } from './tests-view.ts'
-import { newer } from './use-tests.ts'
+import { lost, newer } from './use-tests.ts'
 
 const last = (status: LastResult['status'], message = '') =>
   ({ status, failures: message === '' ? [] : [{ what: 'text', message }] }) as unknown as LastResult
@@ -80,6 +80,10 @@ describe('a run of tests', () => {
     expect(newer(later, run())).toBe(later)
     const ended = run({ passed: 12, endedAt: 5 })
     expect(newer(later, ended)).toBe(ended)
+    // A server that was killed may have lost the last results.
+    const cut = run({ passed: 10, endedAt: 3, isInterrupted: true })
+    expect(newer(later, cut)).toBe(cut)
+    expect(lost(later)).toMatchObject({ passed: 12, stopped: 27, running: [], endedAt: 1, isInterrupted: true })
     const other = run({ id: 'b', startedAt: 9, passed: 0 })
     expect(newer(ended, other)).toBe(other)
     expect(newer(undefined, undefined)).toBeUndefined()

@@ -13,9 +13,12 @@ export interface TestsProgress {
 export function useTests(known: TestsRun | null | undefined, onDone: () => void): TestsProgress {
   const [run, setRun] = useState<TestsRun>()
   const [error, setError] = useState<unknown>()
+  const latest = newer(run, known ?? undefined)
   const done = useRef(onDone)
+  const newest = useRef(latest)
   useEffect(() => {
     done.current = onDone
+    newest.current = latest
   })
   useEffect(() => {
     // Somebody may come back from a terminal, where tests have run.
@@ -23,29 +26,36 @@ export function useTests(known: TestsRun | null | undefined, onDone: () => void)
     addEventListener('focus', look)
     return () => removeEventListener('focus', look)
   }, [])
-  const latest = newer(run, known ?? undefined)
   const active = latest !== undefined && latest.endedAt === undefined ? latest.id : undefined
   useEffect(() => {
     if (active === undefined) return
     const leave = new AbortController()
-    void follow()
+    void follow(newest.current!)
     return () => leave.abort()
 
-    async function follow() {
+    async function follow(shown: TestsRun) {
       let last = { count: 0, at: 0 }
-      try {
-        for await (const state of followTests(leave.signal)) {
-          if (state === null) break
-          setRun(state)
-          const count = state.passed + state.failed
-          // Many cases take a few ms each.
-          const isDue = count !== last.count && performance.now() - last.at > 1000
-          if (!isDue && state.endedAt === undefined) continue
-          last = { count, at: performance.now() }
-          done.current()
+      while (!leave.signal.aborted) {
+        try {
+          for await (const state of followTests(leave.signal)) {
+            setError(undefined)
+            // Null: the server knows nothing of it any more.
+            shown = state ?? lost(shown)
+            setRun(shown)
+            const count = state === null ? 0 : state.passed + state.failed
+            // Many cases take a few ms each.
+            const isDue = count !== last.count && performance.now() - last.at > 1000
+            if (!isDue && state !== null && state.endedAt === undefined) continue
+            last = { count, at: performance.now() }
+            done.current()
+          }
+        } catch (fault) {
+          // A server that cannot be reached is told above every room, and may come back.
+          const isAway = (fault as { code?: string }).code === 'connection-lost' || fault instanceof TypeError
+          if (!leave.signal.aborted && !isAway) setError(fault)
         }
-      } catch (fault) {
-        if (!leave.signal.aborted) setError(fault)
+        // It was cut off.
+        await new Promise((resolve) => setTimeout(resolve, 1000))
       }
     }
   }, [active])
@@ -60,10 +70,16 @@ export function useTests(known: TestsRun | null | undefined, onDone: () => void)
   }
 }
 
+/** A run whose server has gone. */
+export function lost(run: TestsRun): TestsRun {
+  const stopped = run.total - run.passed - run.failed
+  return { ...run, stopped, running: [], endedAt: run.startedAt, isInterrupted: true }
+}
+
 /** Of two states of one run the later one, of two runs the later one. */
 export function newer(a: TestsRun | undefined, b: TestsRun | undefined): TestsRun | undefined {
   if (a === undefined || b === undefined) return a ?? b
   if (a.id !== b.id) return a.startedAt >= b.startedAt ? a : b
-  const rank = ({ passed, failed, endedAt }: TestsRun) => passed + failed + (endedAt === undefined ? 0 : 0.5)
+  const rank = ({ passed, failed, endedAt }: TestsRun) => (endedAt === undefined ? passed + failed : Infinity)
   return rank(b) > rank(a) ? b : a
 }
