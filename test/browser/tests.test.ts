@@ -72,6 +72,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     await page.goto(`${new URL(page.url()).origin}/chat/shop`)
     await page.getByRole('textbox', { name: /message/iu }).fill('When do you open?')
     await page.keyboard.press('Enter')
+    await page.setViewportSize({ width: 1440, height: 900 })
     await page.getByRole('button', { name: 'Add as test' }).click()
     const dialog = page.getByRole('dialog', { name: 'Add as test' })
     await expect.poll(() => dialog.getByLabel('Name').inputValue()).toBe('When do you open?')
@@ -88,10 +89,15 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     // The same from the room of its run: another check of the same answer.
     await page.getByRole('link', { name: 'Open the recorded run' }).click()
     await page.getByTestId('run-room').waitFor()
+    await page.setViewportSize({ width: 1440, height: 900 })
     await page.getByRole('button', { name: 'Add as test' }).waitFor()
     await look(page, 'run-to-test')
+    // On a phone it is in the menu, with which its dialog does not close.
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.getByRole('button', { name: 'More', exact: true }).click()
     await page.getByRole('button', { name: 'Add as test' }).click()
     await dialog.getByLabel('Name').fill('says a time')
+    await page.setViewportSize({ width: 1440, height: 900 })
     await dialog.getByLabel('The answer').selectOption('Contains this')
     await dialog.getByLabel('Text').fill('morning')
     await dialog.getByRole('button', { name: 'Add' }).click()

@@ -6,6 +6,7 @@ import { useSignedIn, useThreadName } from '../data/server.ts'
 import { signOut } from '../data/sign-in.ts'
 import { notice } from '../kit/notice.ts'
 import { useAgents } from '../data/hooks.ts'
+import { useMedia } from '../data/media.ts'
 import { useResource } from '../data/resource.ts'
 import { ago } from '../kit/format.ts'
 import { statusWord } from '../kit/status-words.ts'
@@ -26,6 +27,8 @@ export function usePaletteItems(query: string): { items: PaletteItem[]; isWhole:
   )
   const [runs, threads] = [newest.value, latest.value]
   const theme = useTheme()
+  // Where fingers point there may be no keys.
+  const hasKeys = !useMedia('(pointer: coarse)')
   const user = useSignedIn()
   const nameOf = useThreadName()
   const pasted = pastedId(query)
@@ -42,7 +45,7 @@ export function usePaletteItems(query: string): { items: PaletteItem[]; isWhole:
             href: `/${pasted.kind}s/${pasted.id}`,
           },
         ]),
-    ...rooms,
+    ...rooms.map(({ chord, ...room }) => ({ ...room, ...(hasKeys && chord && { hint: keyLabel(chord) }) })),
     { id: 'beside', group: 'Go to', label: 'Side by side', hint: 'compare models and agents', href: '/beside' },
     ...agents.map(({ id, name = id, description = '' }): PaletteItem => {
       const words = [name === id ? '' : id, description].filter((each) => each !== '').join(' · ')
@@ -51,13 +54,13 @@ export function usePaletteItems(query: string): { items: PaletteItem[]; isWhole:
         group: 'Agents',
         label: name,
         hint: words,
-        keys: `↵ chat, ⇧↵ file`,
+        ...(hasKeys && { keys: `↵ chat, ⇧↵ file` }),
         href: chatPath(id),
         other: `/agents/${encodeURIComponent(id)}`,
       }
     }),
     { id: 'new', group: 'Do', label: 'New chat', href: '/' },
-    { id: 'link', group: 'Do', label: 'Copy the link to this', hint: keyLabel('y'), run: copyLink },
+    { id: 'link', group: 'Do', label: 'Copy the link to this', ...(hasKeys && { hint: keyLabel('y') }), run: copyLink },
     { id: 'theme', group: 'Do', label: `Theme: ${themeAfter(theme)}`, run: () => setTheme(themeAfter(theme)) },
     { id: 'keys', group: 'Do', label: 'Keys', hint: keyLabel('?'), run: () => show('keys') },
     ...(user === undefined || personOf(user).isGuest ? [] : [signOutItem]),
@@ -86,7 +89,7 @@ const signOutItem: PaletteItem = {
   run: () => void signOut().catch((error: unknown) => notice(messageOf(error))),
 }
 
-const rooms: readonly PaletteItem[] = (
+const rooms: readonly (PaletteItem & { chord?: string })[] = (
   [
     ['Chat', '/', 'c'],
     ['Runs', '/runs', 'r'],
@@ -101,7 +104,7 @@ const rooms: readonly PaletteItem[] = (
   group: 'Go to',
   label,
   href,
-  ...(key === undefined ? undefined : { hint: keyLabel(`g ${key}`) }),
+  ...(key === undefined ? undefined : { chord: `g ${key}` }),
 }))
 
 /** What no list has may be in the texts of all runs. */
