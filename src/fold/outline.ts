@@ -345,7 +345,7 @@ function wordsOf(entry: Entry): string | undefined {
     case 'cli-output':
       return entry.raw
     case 'data':
-      return entry.name
+      return progressWords(entry) ?? entry.name
     case 'source':
       return entry.title ?? (entry.sourceType === 'url' ? entry.url : undefined)
     case 'file':

@@ -134,12 +134,14 @@ export function agentsAround(node: StepNode | undefined): string[] {
   return agents
 }
 
-/** The name of a step in a list, and its type or place as detail; behind it what the step says of itself while it goes on. */
+/** The name of a step in a list, and as detail what the step says of itself while it goes on, or its type or place. */
 export function labelOf(node: StepNode): { name: string; detail: string } {
   const { name, detail } = nameOf(node)
-  const progress = node.marks.findLast((mark) => mark.progress !== undefined)?.progress
-  if (progress === undefined || node.step.end !== undefined) return { name, detail }
-  return { name, detail: [detail, progress].filter(Boolean).join(' · ') }
+  return { name, detail: progressOf(node) ?? detail }
+}
+
+export function progressOf({ step, marks }: StepNode): string | undefined {
+  return step.end === undefined ? marks.findLast(({ progress }) => progress !== undefined)?.progress : undefined
 }
 
 function nameOf({ step, parent }: StepNode): { name: string; detail: string } {

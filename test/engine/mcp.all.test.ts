@@ -64,7 +64,7 @@ workflow:
   - { id: sum, type: mcp-tool, result: sum, config: { server: near, tool: get-sum, input: { a: $input.a, b: 2 } } }
   - { id: say, type: mcp-tool, config: { server: far, tool: echo, input: { message: "so: $sum" } } }`,
         b: `workflow: [${slow}]`,
-        told: `workflow: [${slow.replace('60', '0.01').replace('far', 'near')}]`,
+        told: `workflow: [${slow.replace('60, steps: 1', '1, steps: 2').replace('far', 'near')}]`,
       },
       mcpServers,
     })
@@ -73,7 +73,7 @@ workflow:
     const entries = await entriesOf(engine.store, told.id)
     expect([outcome, entries.flatMap((entry) => progressWords(entry) ?? [])]).toEqual([
       'completed',
-      expect.arrayContaining(['1 of 1']),
+      expect.arrayContaining(['1 of 2']),
     ])
     const done = await (await engine.runtime.start('a', { a: 40 })).result
     expect([done.outcome, done.output]).toEqual(['completed', 'Echo: so: The sum of 40 and 2 is 42.'])

@@ -56,6 +56,7 @@ export const mostStateBytes = 64 * 1024
 const mostQuestionBytes = 64 * 1024
 const mostQuestions = 16
 const mostMessage = 4000
+const mostLines = 20
 /** Characters of what a server says of a call that goes on. */
 const mostWords = 500
 /** Characters of a task's id. */
@@ -84,7 +85,7 @@ export function readQuestion(params: unknown, who: string): McpQuestion {
   if (!isObject(params)) throw refused(who, 'asked a question without params')
   const { mode = 'form', message, requestedSchema, url } = params
   if (typeof message !== 'string') throw refused(who, 'asked a question without a message')
-  const shown = shownText(message, mostMessage)
+  const shown = fewLines(shownText(message, mostMessage))
   if (mode === 'url') {
     const protocol = typeof url === 'string' ? URL.parse(url)?.protocol : undefined
     if (protocol !== 'https:' && protocol !== 'http:')
@@ -96,6 +97,15 @@ export function readQuestion(params: unknown, who: string): McpQuestion {
   if (!isObject(requestedSchema) || requestedSchema['type'] !== 'object')
     throw refused(who, 'asked a question without the schema of a form')
   return { mode, message: shown, schema: requestedSchema }
+}
+
+/** So many that the name of the server stays in sight: nothing of it can look like another question. */
+function fewLines(text: string): string {
+  const lines = text
+    .replaceAll(/\n\s*\n/gu, '\n\n')
+    .trim()
+    .split('\n')
+  return lines.length <= mostLines ? lines.join('\n') : `${lines.slice(0, mostLines).join('\n')}…`
 }
 
 /** The state that the retry brings back, unchanged. */

@@ -23,6 +23,8 @@ export const asks = { elicitation: { form: {}, url: {} } }
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 export const tasks = { extensions: { [tasksExtension]: {} } }
 
+/** Under this key of `_meta` a list of tools stands as the server has sent it: of a modern one the SDK refuses the whole list because of one tool. */
+export const listKey = 'millrace/list'
 /** Under this key of `_meta` a task stands in the result of a call: the SDK refuses any other kind of result. */
 export const taskKey = 'millrace/task'
 
@@ -141,7 +143,7 @@ async function connectOnce(server: McpServer, options: Attempt): Promise<Connect
     signal.removeEventListener('abort', stop)
     late.removeEventListener('abort', tooLate)
   }
-  passTasks(transport)
+  passAsItIs(transport)
   return { client, transport }
 }
 
@@ -151,15 +153,20 @@ async function createTransport(server: McpServer, options: Attempt): Promise<Mcp
   return new transport.StdioTransport(server, options)
 }
 
-/** The SDK knows no task as the result of a call: it gets one without content, with the task beside it. */
-function passTasks(transport: McpTransport): void {
+/** What the SDK refuses, and we read ourselves: it gets an empty result, with the real one beside it. It knows no task as the result of a call. */
+function passAsItIs(transport: McpTransport): void {
   const receive = transport.onmessage
   transport.onmessage = (message: JSONRPCMessage) => {
     const result: unknown = 'result' in message ? message.result : undefined
-    if (!isObject(result) || result['resultType'] !== 'task') return receive?.call(transport, message)
-    const complete = { resultType: 'complete', content: [], _meta: { [taskKey]: result } }
-    return receive?.call(transport, { ...message, result: complete } as JSONRPCMessage)
+    const empty = isObject(result) ? emptyFor(result) : undefined
+    return receive?.call(transport, empty === undefined ? message : ({ ...message, result: empty } as JSONRPCMessage))
   }
+}
+
+function emptyFor(result: Record<string, unknown>): object | undefined {
+  if (result['resultType'] === 'task') return { resultType: 'complete', content: [], _meta: { [taskKey]: result } }
+  if (!Object.hasOwn(result, 'tools') || Object.hasOwn(result, 'content')) return undefined
+  return { resultType: 'complete', tools: [], ttlMs: 0, cacheScope: 'private', _meta: { [listKey]: result } }
 }
 
 /** Replaces the SDK's validator, which compiles the server's schemas to code and runs their patterns without a limit. */

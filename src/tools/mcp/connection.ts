@@ -26,7 +26,7 @@ import {
   type McpTaskState,
 } from './answer.ts'
 import type { TokenSource } from './auth/token-source.ts'
-import { asks, ConnectFailure, connectClient, taskKey, tasks, tasksExtension } from './connect-client.ts'
+import { asks, ConnectFailure, connectClient, listKey, taskKey, tasks, tasksExtension } from './connect-client.ts'
 import { ownFault, sessionEnded, stoppedError } from './fault.ts'
 import { streamEnded } from './http-transport.ts'
 import { defaultsOf, listTools, type Definition, type Listing } from './list-tools.ts'
@@ -146,12 +146,14 @@ export async function openConnection(
     if (capabilities?.tools === undefined) return { tools: [], definitions: new Map() }
     follow()
     const listed = await listTools(
-      (cursor) => {
+      async (cursor) => {
         const params = cursor === undefined ? {} : { cursor }
         const request = () => client.request({ method: 'tools/list', params }, asItIs, { timeout })
-        return ask('tools/list', { timeout }, request)
+        const answer = await ask('tools/list', { timeout }, request)
+        const meta = isObject(answer) && isObject(answer['_meta']) ? answer['_meta'] : {}
+        return meta[listKey] ?? answer
       },
-      { sendsHeaders, isLegacy: era === 'legacy' },
+      { sendsHeaders, isLegacy: era === 'legacy', within: timeout },
     )
     definitions = listed.definitions
     return listed

@@ -12,6 +12,8 @@ import type { LeftOut, McpTool, McpTools } from './pool.ts'
 
 /** Each page may be as large as one message. */
 const mostPages = 200
+/** Of all pages. */
+const mostTools = 10_000
 /** Of a schema, as JSON in UTF-8. */
 const mostSchemaBytes = 64 * 1024
 /** Levels of objects and lists in a schema. */
@@ -37,6 +39,8 @@ export interface ListOptions {
   sendsHeaders?: boolean
   /** Tools that run only as tasks of 2025-11-25 are left out: these are not spoken. */
   isLegacy?: boolean
+  /** ms for all pages. What is behind them then is not read. */
+  within?: number
   /** Epoch ms. */
   now?: () => number
 }
@@ -44,7 +48,7 @@ export interface ListOptions {
 /** `page`: asks for one. */
 export async function listTools(
   page: (cursor: string | undefined) => Promise<unknown>,
-  { sendsHeaders = false, isLegacy = false, now = Date.now }: ListOptions = {},
+  { sendsHeaders = false, isLegacy = false, within = Infinity, now = Date.now }: ListOptions = {},
 ): Promise<Listing> {
   const tools: McpTool[] = []
   const leftOut: LeftOut[] = []
@@ -52,12 +56,15 @@ export async function listTools(
   const seen = new Set<string>()
   let cursor: string | undefined
   let pages = 0
+  const began = now()
   let ttl: number | undefined
   do {
     const answer = await page(cursor)
     const { tools: listed, nextCursor, ttlMs } = isObject(answer) ? answer : {}
     if (typeof ttlMs === 'number' && ttlMs >= 0) ttl = Math.min(ttl ?? Infinity, ttlMs)
-    for (const tool of Array.isArray(listed) ? (listed as unknown[]) : []) {
+    const given = Array.isArray(listed) ? (listed as unknown[]) : []
+    const room = mostTools - tools.length - leftOut.length
+    for (const tool of given.slice(0, room)) {
       const name = isObject(tool) && typeof tool['name'] === 'string' && tool['name'] !== '' ? tool['name'] : undefined
       const why = faultOf(tool, name, { sendsHeaders, isLegacy })
       if (why !== undefined) leftOut.push({ name: name ?? `number ${tools.length + leftOut.length + 1}`, why })
@@ -65,15 +72,23 @@ export async function listTools(
     }
     cursor = typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined
     pages += 1
-    if (cursor === undefined || pages < mostPages) {
+    const isCut = given.length > room
+    const why = cursor === undefined && !isCut ? undefined : tooMuch()
+    if (why === undefined) {
       // A server that names the same page again would do so for ever.
       if (cursor !== undefined && seen.has(cursor)) cursor = undefined
       if (cursor !== undefined) seen.add(cursor)
       continue
     }
-    leftOut.push({ why: `its list has more than ${mostPages} pages: those behind them are not read` })
+    leftOut.push({ why: `its list has ${why}: what is behind them is not read` })
     break
   } while (cursor !== undefined)
+
+  function tooMuch(): string | undefined {
+    if (pages >= mostPages) return `more than ${mostPages} pages`
+    if (tools.length + leftOut.length >= mostTools) return `more than ${mostTools} tools`
+    return now() - began >= within ? `pages for more than ${within} ms` : undefined
+  }
 
   function add({ name, description, inputSchema, outputSchema }: Valid): void {
     const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
