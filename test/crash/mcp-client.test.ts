@@ -53,7 +53,7 @@ async function start(url: string, tool: string, flags: readonly string[]) {
   return {
     view,
     reaches: (status: string) =>
-      vi.waitFor(async () => expect((await view()).status).toBe(status), { timeout: 30_000, interval: 20 }),
+      vi.waitFor(async () => expect((await view()).status).toBe(status), { timeout: 30_000, interval: 50 }),
     async kill() {
       const next = shared ? await open() : undefined
       await server.kill()
