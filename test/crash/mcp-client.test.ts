@@ -75,7 +75,7 @@ const colour = {
 }
 
 async function task(flags: readonly string[]): Promise<void> {
-  const mcp = await startTaskServer({ pollIntervalMs: 0 })
+  const mcp = await startTaskServer({ pollIntervalMs: 50 })
   clean.push(() => mcp.close())
   const run = await start(mcp.url, 'slow', flags)
   const polls = () => mcp.count('tasks/get')
