@@ -62,8 +62,8 @@ const limits = {
   // Node's readline looks at this one whatever terminal a test gives it, and edits no line where it is `dumb`.
   env: { TERM: 'xterm' },
 }
-/** Tests wait for sockets and processes now and then: one more of them at a time than a small machine has cores. */
-const waiting = { ...limits, maxWorkers: Math.max(3, availableParallelism()) }
+/** Tests wait for sockets and processes now and then: more of them at a time than a machine has cores. */
+const waiting = { ...limits, maxWorkers: availableParallelism() + 2 }
 
 const redis = {
   resolve: {
@@ -92,8 +92,8 @@ export default defineConfig({
       project('fast-own', own(suite('fast')), waiting),
       project('all', shared(all), { ...waiting, isolate: false, sequence: { groupOrder: 1 } }),
       project('all-own', own(all), { ...waiting, sequence: { groupOrder: 1 } }),
-      // First, and two at a time: a page needs a core for itself and one for its browser.
-      project('all-browser', suite('all').filter(isBrowser), { isolate: false, maxWorkers: 2 }),
+      // First, and by themselves: a page needs a core for itself and one for its browser, but waits for what it has asked.
+      project('all-browser', suite('all').filter(isBrowser), { isolate: false, maxWorkers: 3 }),
       {
         resolve: redis.resolve,
         test: {

@@ -416,8 +416,14 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.keyboard.press('e')
     await expect.poll(() => page.locator('[role=row][aria-selected=true]').getAttribute('data-state')).toBe('failed')
     await page.keyboard.press('Escape')
-    for (let i = 0; i < 3; i++) await page.keyboard.press('j')
-    const selected = () => page.locator('[role=row][aria-selected=true]').getAttribute('data-path')
+    const selected = () =>
+      page.evaluate(() => document.querySelector<HTMLElement>('[role=row][aria-selected=true]')?.dataset['path'])
+    const next = async () => {
+      const before = await selected()
+      await page.keyboard.press('j')
+      await expect.poll(selected).not.toBe(before)
+    }
+    for (let i = 0; i < 3; i++) await next()
     const path = await selected()
     const all = await rows(page).count()
     expect(all).toBeGreaterThan(6)
@@ -430,12 +436,16 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await calls.count()).toBe(2)
     expect(await calls.first().locator('b[data-kind=retry]').count()).toBe(1)
     const answer = await calls.last().getAttribute('data-path')
-    for (let i = 0; i < all && (await selected()) !== answer; i++) await page.keyboard.press('j')
+    for (let i = 0; i < all && (await selected()) !== answer; i++) await next()
     expect(await selected()).toBe(answer)
     await page.keyboard.press('Enter')
     await page.getByText('It is 84.').waitFor()
     await tabTo(page, page.getByRole('tab', { selected: true }))
-    for (let i = 0; i < 5 && !page.url().includes('tab=prompt'); i++) await page.keyboard.press('ArrowRight')
+    for (let i = 0; i < 5 && !page.url().includes('tab=prompt'); i++) {
+      const before = page.url()
+      await page.keyboard.press('ArrowRight')
+      await expect.poll(() => page.url()).not.toBe(before)
+    }
     const prompt = page.getByTestId('prompt')
     await prompt.getByText('Show 1 message as in the call before').waitFor()
     await expect.poll(() => prompt.locator('ins').count()).toBe(2)

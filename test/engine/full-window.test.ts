@@ -106,19 +106,19 @@ describe('a long tool loop', () => {
   })
 
   test(
-    'of 500 rounds goes through a window of 32k; the model can tell the first task',
+    'of 200 rounds goes through a window of 32k; the model can tell the first task',
     { timeout: 120_000 },
     async () => {
-      const { ask, server, read } = await open({ answer: reading(500) })
+      const { ask, server, read } = await open({ answer: reading(200) })
       const { result, entries } = await ask('Count the pages of the archive.')
       expect(result).toMatchObject({ outcome: 'completed' })
       expect(server.refused).toEqual([])
-      expect(read()).toBe(500)
+      expect(read()).toBe(200)
       expect(result.text).toContain('I was told: Count the pages of the archive.')
       const made = only(entries, 'summarized')
-      expect(made.length).toBeGreaterThan(2)
+      expect(made.length).toBeGreaterThan(1)
       // Cut deep, not often.
-      expect(made.length).toBeLessThan(20)
+      expect(made.length).toBeLessThan(8)
       for (const { before, after, reason, text } of made) {
         expect(before).toBeGreaterThan(24_000)
         expect(after).toBeLessThan(12_000)
@@ -133,7 +133,7 @@ describe('a long tool loop', () => {
         expect(asked.turns.at(-1)!.results[0]!.text).toContain('of the archive.')
       }
       // The log has all that happened.
-      expect(only(entries, 'tool-result')).toHaveLength(500)
+      expect(only(entries, 'tool-result')).toHaveLength(200)
     },
   )
 })
