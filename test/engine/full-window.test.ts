@@ -1,11 +1,13 @@
 /** When the window is full: the older messages are summarized, the log keeps all of them, and the run goes on. */
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { readView } from '../../src/fold/read-view.ts'
 import { readPrompt } from '../../src/fold/whole-prompt.ts'
 import { latch } from '../../src/models/testing/scripted-model.ts'
 import type { EndpointProtocol } from '../../src/models/providers.ts'
-import { entriesOf, only, openEngine, type EngineOptions } from '../support/engine.ts'
+import type { Store } from '../../src/part/log.ts'
+import { entriesOf, only, openEngine, taken, type EngineOptions } from '../support/engine.ts'
 import {
   startStrictServer,
   strictProtocols,
@@ -400,6 +402,56 @@ describe('what does not fit', () => {
     expect(warnings).toHaveLength(1)
     expect(warnings[0]!.message).toContain('400 tokens')
   })
+
+  test.each([
+    [0.35, 1],
+    [0.7, 0],
+  ])('a report of %s of a prompt makes %i warnings', async (share, count) => {
+    const { ask } = await open({
+      answer: (asked) => ({
+        ...(callsIn(asked) < 30 ? { calls: [{ name: 'read' }] } : { text: 'ok' }),
+        reports: Math.round(asked.tokens * share),
+      }),
+    })
+    const { entries } = await ask('Count the pages.')
+    expect(only(entries, 'warning').filter(({ code }) => code === 'context-truncated')).toHaveLength(count)
+  })
+})
+
+test('a summary is stored before its model goes on: a server that dies then does not make it again', async () => {
+  let isMade = false
+  let isStored = false
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: {
+      ...store.log,
+      async append(run, epoch, given, view) {
+        const entries = taken(given)
+        const hasSummary = entries.some(({ type }) => type === 'summarized')
+        // As a store that is slow: the next call has the time to begin.
+        for (let i = 0; hasSummary && i < 200; i++) await setImmediate()
+        const appended = await store.log.append(run, epoch, entries, view)
+        isStored ||= hasSummary
+        return appended
+      },
+    },
+  })
+  const storedBefore: boolean[] = []
+  const { ask } = await open({
+    window: 6000,
+    context: 'context: { window: 6k, keep: 1k }',
+    options: { wrapStore },
+    answer(asked) {
+      if (isSummary(asked)) {
+        isMade = true
+        return { text: 'Pages were read.' }
+      }
+      if (isMade) storedBefore.push(isStored)
+      return isMade ? { text: 'ok' } : { calls: [{ name: 'read' }] }
+    },
+  })
+  await ask('Count the pages.')
+  expect(storedBefore).toEqual([true])
 })
 
 describe('old results', () => {

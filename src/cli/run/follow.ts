@@ -43,6 +43,8 @@ export interface Followed {
   handedOver: string[]
   /** The runs that begin with messages for this one. */
   nextRuns: string[]
+  /** The ids of messages that a stop has dropped. */
+  dropped: string[]
   /** The printed answer does not end with a newline yet. */
   isLineOpen: boolean
 }
@@ -72,7 +74,7 @@ export async function followRun(
   const { stdout, stderr } = context
   // The run is followed across suspensions.
   const encoder = wire.createEncoder({ resumedAt: Infinity })
-  const followed: Followed = { waiting: [], handedOver: [], nextRuns: [], isLineOpen: false }
+  const followed: Followed = { waiting: [], handedOver: [], nextRuns: [], dropped: [], isLineOpen: false }
   let isAsking = false
   const progress = createProgress(context, stderr, () => !(followed.isLineOpen && stdout.isTTY) && !isAsking)
   const above = createAgentsAbove()
@@ -133,6 +135,7 @@ export async function followRun(
     else if (entry.type === 'run-end') followed.end = entry
     else if (entry.type === 'message' && entry.runId !== undefined && !followed.nextRuns.includes(entry.runId))
       followed.nextRuns.push(entry.runId)
+    else if (entry.type === 'message' && entry.outcome === 'dropped') followed.dropped.push(entry.id)
     // A fork with another input is suspended without a request, and continues at once.
     else if (entry.type === 'suspend' && entry.seq > after && entry.requests.length > 0) {
       for (const each of open.values()) put(each)
