@@ -20,6 +20,9 @@ import { hasRedis } from './test/support/redis-server.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
+// A thread or a process that starts from the source takes half of the time, and hundreds do.
+process.env['NODE_COMPILE_CACHE'] ??= here('node_modules/.cache/compiled')
+
 /** They need processes, other programs or a browser: `npm run test:all` runs them. */
 const forAll = /^(src\/store\/redis|test\/(browser|chaos|crash|editor|examples|fleet))\//u
 const files = globSync('{src,web,test}/**/*.test.{ts,tsx}', { cwd: here('.') }).filter(
@@ -55,12 +58,12 @@ const limits = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   expect: { poll: { timeout: 30_000 } },
-  setupFiles: [here('test/support/patience.ts')],
+  setupFiles: [here('test/support/patience.ts'), here('test/support/compiled.ts')],
   // Node's readline looks at this one whatever terminal a test gives it, and edits no line where it is `dumb`.
   env: { TERM: 'xterm' },
 }
-/** Tests wait for sockets and processes now and then: one more of them at a time than a small machine has cores. */
-const waiting = { ...limits, maxWorkers: Math.max(3, availableParallelism()) }
+/** Tests wait for sockets and processes now and then: more of them at a time than a machine has cores. */
+const waiting = { ...limits, maxWorkers: availableParallelism() + 2 }
 
 const redis = {
   resolve: {
@@ -89,8 +92,8 @@ export default defineConfig({
       project('fast-own', own(suite('fast')), waiting),
       project('all', shared(all), { ...waiting, isolate: false, sequence: { groupOrder: 1 } }),
       project('all-own', own(all), { ...waiting, sequence: { groupOrder: 1 } }),
-      // First, and two at a time: a page needs a core for itself and one for its browser.
-      project('all-browser', suite('all').filter(isBrowser), { isolate: false, maxWorkers: 2 }),
+      // First, and by themselves: a page needs a core for itself and one for its browser, but waits for what it has asked.
+      project('all-browser', suite('all').filter(isBrowser), { isolate: false, maxWorkers: 3 }),
       {
         resolve: redis.resolve,
         test: {

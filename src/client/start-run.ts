@@ -17,6 +17,11 @@ export interface RunOptions extends AttachOptions {
    * Default: the thread's newest run.
    */
   previousRunId?: string | null
+  /**
+   * YAML that this run and the later ones of its conversation execute instead of the agent's file, for those who may edit agents; `null`: the file
+   * again. Default: what the conversation has.
+   */
+  pipeline?: string | null
   /** Additional keys of `$input`. */
   input?: Record<string, unknown>
   /** Requests with the same key return the same run. Default: a key of its own, so that a start may be sent again. */
@@ -25,11 +30,12 @@ export interface RunOptions extends AttachOptions {
 
 /** A start whose connection breaks is sent again with the same key, so it starts one run. */
 export async function begin(connection: ServerAddress, options: RunOptions): Promise<Begun> {
-  const { agent, messages, threadId, previousRunId, input = {}, idempotencyKey = randomKey(), signal } = options
+  const { agent, messages, threadId, previousRunId, pipeline, input = {}, signal } = options
+  const { idempotencyKey = randomKey() } = options
   const list = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
   const tools = toNamedTools(options.tools)
   const offered = tools.length === 0 ? undefined : { tools: tools.map(toOffer) }
-  const body = { agentId: agent, threadId, previousRunId, input: { ...input, messages: list, ...offered } }
+  const body = { agentId: agent, threadId, previousRunId, pipeline, input: { ...input, messages: list, ...offered } }
   const headers = { 'idempotency-key': idempotencyKey }
   const send = () => request(connection, '/api/runs', { method: 'POST', body, headers })
   const response = await again(send, signal)

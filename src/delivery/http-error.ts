@@ -1,5 +1,6 @@
 /** Errors as HTTP responses: `{"error": {message, code, type}}`, and `which` for a quota; a status and `Retry-After`. Internals stay in the log. */
 import { MillraceError, unexplained, type ErrorValue } from '../part/error.ts'
+import { PipelineError } from '../pipeline/fault.ts'
 
 // A Map, because an application may use a code such as `constructor`.
 const statuses: ReadonlyMap<string, number> = new Map(
@@ -11,6 +12,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'bad-json': 400,
     'bad-request': 400,
     'bad-query': 400,
+    'bad-pipeline': 422,
     'missing-value': 400,
     'mcp-headers-missing': 400,
     unauthorized: 401,
@@ -102,8 +104,9 @@ export function errorResponse(error: Error, says: (code: string) => object = (co
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter))
   if (status === 401) headers['www-authenticate'] = 'Bearer'
   const type = status < 500 ? 'invalid_request_error' : 'server_error'
+  const faults = error instanceof PipelineError && { faults: error.faults }
   return Response.json(
-    { error: { message, type, ...says(code), ...(which !== undefined && { which }) } },
+    { error: { message, type, ...says(code), ...(which !== undefined && { which }) }, ...faults },
     { status, headers },
   )
 }

@@ -10,6 +10,7 @@ import { joinPath } from '../part/path.ts'
 import type { McpAnswer, McpQuestion, McpQuestions, McpReply } from '../tools/mcp/answer.ts'
 import { pollDelay, pollTimer } from '../tools/mcp/poll-timer.ts'
 import { openSecret, sealSecret } from './kept-secret.ts'
+import { progressAt, type Progress } from './mcp-progress.ts'
 import { askAll, askInCall, canAsk } from './mcp-questions.ts'
 import { pollTask, taskStep } from './mcp-task.ts'
 import type { Kept, KeptTask, McpWork, Recorded } from './mcp-work.ts'
@@ -29,6 +30,15 @@ const mostRounds = 50
 
 /** Runs the call of the open step at `path`. Throws its failure, {@link LostCall}, and what ends or suspends the run. */
 export async function runMcpCall(scope: Scope, path: string, work: McpWork): Promise<unknown> {
+  const progress = progressAt(scope, path, work.call)
+  try {
+    return await goOn(scope, path, work, progress)
+  } finally {
+    progress.end()
+  }
+}
+
+async function goOn(scope: Scope, path: string, work: McpWork, progress: Progress): Promise<unknown> {
   const { state } = scope
   const child = (n: number) => joinPath(path, n)
   let n = 0
@@ -68,6 +78,7 @@ export async function runMcpCall(scope: Scope, path: string, work: McpWork): Pro
     scope.signal.throwIfAborted()
     const answer = await send()
     if (answer.kind === 'result') return { state: 'done', value: answer.value }
+    if (answer.kind === 'task' && answer.task.words !== undefined) progress.say(answer.task.words)
     const recorded = await toRecorded(scope, work, answer)
     n = 1
     return inStep(scope, child(n), answerStart, async () => ({ value: recorded, result: recorded }))
@@ -100,6 +111,7 @@ export async function runMcpCall(scope: Scope, path: string, work: McpWork): Pro
       asks,
       tasks: true,
       run: scope.runId,
+      progress: progress.say,
       ...(asks && { answer: (question: McpQuestion) => askInCall(scope, path, work, question) }),
       ...omitUndefined({ timeout, traceparent, retry: retried }),
     })
@@ -117,7 +129,7 @@ export async function runMcpCall(scope: Scope, path: string, work: McpWork): Pro
 
   function followTask(round: number, { task, pollMs }: KeptTask): Promise<Recorded> {
     return inStep(scope, child(round + 1), taskStart, async () => {
-      const recorded = await attempt(() => pollTask(scope, path, { work, round, id: task, pollMs }))
+      const recorded = await attempt(() => pollTask(scope, path, { work, round, id: task, pollMs, progress }))
       return { value: recorded, result: recorded }
     })
   }

@@ -6,6 +6,7 @@ import type { McpReply, McpTaskState } from '../tools/mcp/answer.ts'
 import { taskTimeout } from '../tools/mcp/server.ts'
 import { pollDelay, pollTimer, retryDelay } from '../tools/mcp/poll-timer.ts'
 import { openSecret } from './kept-secret.ts'
+import type { Progress } from './mcp-progress.ts'
 import { askAll, canAsk } from './mcp-questions.ts'
 import type { KeptTask, McpWork, Recorded } from './mcp-work.ts'
 import { mcpOf, type Scope } from './scope.ts'
@@ -20,13 +21,18 @@ interface Following {
   round: number
   id: string
   pollMs: number | undefined
+  progress: Progress
 }
 
 /** Failures after which the server may be there again. */
 const passing: ReadonlySet<string> = new Set(['mcp-lost', 'mcp-unreachable', 'timed-out', 'mcp-session-ended'])
 
 /** Polls until the task has ended. Its step is open, and its id in the log. */
-export async function pollTask(scope: Scope, path: string, { work, round, id, pollMs }: Following): Promise<Recorded> {
+export async function pollTask(
+  scope: Scope,
+  path: string,
+  { work, round, id, pollMs, progress }: Following,
+): Promise<Recorded> {
   const { server, tool, forModel } = work
   const { signal, state } = scope
   const pool = mcpOf(scope)
@@ -58,7 +64,8 @@ export async function pollTask(scope: Scope, path: string, { work, round, id, po
         continue
       }
       delay = pollDelay(task.pollMs)
-      const { outcome, questions = [] } = task
+      const { outcome, questions = [], words } = task
+      if (outcome === undefined && words !== undefined) progress.say(words)
       if (outcome !== undefined) {
         if ('value' in outcome) return { state: 'done', value: outcome.value }
         return failed(new MillraceError('tool-failed', outcome.error))

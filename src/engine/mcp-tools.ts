@@ -7,8 +7,9 @@ import { toFault, type ToolRun, unavailable } from './tool-call.ts'
 
 /** How the engine runs a call of the tool `name`. */
 export function mcpRun(name: string, { mcp, timeout }: McpToolImplementation, use: ToolUse | undefined): ToolRun {
-  return async (scope, path, { given, resumed }) => {
-    const work = { ...mcp, input: given, timeout: use?.timeout ?? timeout, forModel: true, resumed }
+  return async (scope, path, { given, resumed, toolCallId }) => {
+    const call = { toolCallId, toolName: name }
+    const work = { ...mcp, input: given, timeout: use?.timeout ?? timeout, forModel: true, call, resumed }
     try {
       return { result: await runMcpCall(scope, path, work), isError: false }
     } catch (error) {

@@ -11,6 +11,8 @@ export interface McpWork {
   timeout?: number | undefined
   /** A model reads the result. */
   forModel: boolean
+  /** Of a model: where what the server says meanwhile belongs. */
+  call?: { toolCallId: string; toolName: string }
   /** The step of the call was started before, by another process or before the run waited. */
   resumed: boolean
 }

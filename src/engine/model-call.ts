@@ -19,7 +19,7 @@ import type { NamedModel } from '../models/model-error.ts'
 import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
 import { inStep, type Scope, traceparentOf } from './scope.ts'
 import { stricter } from './limits.ts'
-import { estimateReply, missingUsage } from './state.ts'
+import { estimateReply, missingUsage, missingUsages } from './state.ts'
 
 export interface ModelStep {
   /** The step whose loop this call belongs to. */
@@ -119,6 +119,8 @@ export async function settleModelCall(
   const { path, finish } = reply
   const missing = missingUsage(scope.state.loopAt(root), reply)
   if (missing !== undefined) scope.emit(path, missing)
+  // Of a summary that was being made for it.
+  for (const { step, part } of missingUsages(scope.state, path)) scope.emit(step, part)
   const said = finish !== undefined && finish.reason.unified !== 'error' && finish.reason.unified !== 'interrupted'
   if (!said) {
     scope.emit(path, { type: 'step-reset', attempt: scope.state.open.steps.get(path)?.attempt ?? 1 })

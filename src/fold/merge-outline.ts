@@ -89,7 +89,7 @@ function clipBlock(block: OutlineBlock, seq: number): OutlineBlock {
 }
 
 function clipMark(mark: OutlineMark, seq: number): OutlineMark {
-  const { to, n = 1, ...fixed } = mark
+  const { to, n = 1, progress: _, ...fixed } = mark
   const share = (seq - mark.seq + 1) / (to! - mark.seq + 1)
   const left = Math.max(1, Math.round(n * share))
   return { ...fixed, bytes: Math.round(mark.bytes * share), ...(left > 1 && { to: seq, n: left }) }

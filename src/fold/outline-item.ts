@@ -87,6 +87,8 @@ export interface OutlineMark extends Superseded {
   note?: string
   /** The id of its tool call or request. */
   id?: string
+  /** What its step says of itself while it goes on: the newest of the entries. */
+  progress?: string
   /** The entry reports a failure. */
   failed?: true
   /** For `usage`. */

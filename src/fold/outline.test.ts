@@ -8,6 +8,7 @@ import type { Entry } from '../part/entry.ts'
 import { clipOutline, mergeOutline } from './merge-outline.ts'
 import { createCompaction } from './compaction.ts'
 import { createOutline } from './outline.ts'
+import { buildTree, labelOf } from './step-tree.ts'
 import type { OutlineBlock, OutlineItem, OutlineStep } from './outline-item.ts'
 
 const folder = new URL('../wire/golden/', import.meta.url)
@@ -29,7 +30,7 @@ function outlineOf(entries: readonly Entry[]): OutlineItem[] {
 function drawn(items: readonly OutlineItem[]): unknown[] {
   return items.map((item) => {
     if (item.k === 'step') return item.end === undefined ? { ...item, to: 0 } : item
-    if (item.k === 'mark') return { ...item, n: 0, to: 0, bytes: 0 }
+    if (item.k === 'mark') return { ...item, n: 0, to: 0, bytes: 0, progress: undefined }
     return item.end === undefined ? { ...item, n: item.n > 0, chars: 0, rate: 0, per: 0, to: 0 } : item
   })
 }
@@ -178,6 +179,23 @@ describe('createOutline', () => {
     const marks = outlineOf(entries).filter((item) => item.k === 'mark' && item.step === path)
     expect(marks).toMatchObject([{ seq: 4, to: 8, n: 3 }, { type: 'warning' }, { type: 'raw', seq: 11 }])
     expect(marks[1]).toMatchObject({ note: `${'y'.repeat(199)}…` })
+  })
+
+  test('what a call says of itself while it goes on is shown beside it, the newest alone, until it has ended', () => {
+    const step = `${path}/1`
+    const tool = { toolCallId: 'c', toolName: 'look' }
+    const told = (result: string): Item => ({ step, part: { type: 'tool-result', ...tool, result, preliminary: true } })
+    const items: Item[] = [
+      ...begun,
+      { step: path, part: { type: 'tool-call', ...tool, input: '{}' } },
+      { step, part: { type: 'step-start', stepType: 'tool-call', attempt: 1, ...tool } },
+      told('1 of 9'),
+      told('2 of\n9'),
+    ]
+    const detail = (given: Item[]) => labelOf(buildTree(outlineOf(buildRun(given))).at(step)!).detail
+    expect(detail(items)).toBe('2 of 9')
+    const end: Item = { step, part: { type: 'step-finish', duration: 1 } }
+    expect(detail([...items, { step, part: { type: 'tool-result', ...tool, result: 'done' } }, end])).toBe('')
   })
 
   test('an error is brief: the log has the rest', () => {

@@ -10,6 +10,7 @@ import { addUsage } from '../part/usage.ts'
 import { sharedTo, startOf, textOf } from './run-view.ts'
 import { copyItem, keyOf, mergeOutline, placeOf } from './merge-outline.ts'
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
+import { progressWords } from './progress-words.ts'
 import { summaryWords } from './summary-words.ts'
 import type { ErrorValue } from '../part/error.ts'
 
@@ -138,10 +139,12 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const bytes = JSON.stringify(entry).length
     const before = marks.get(path)
     const step = touch(path, seq)
+    const progress = progressWords(entry)
     if (before?.type === type && isMany(entry) && before.failed === undefined) {
       before.to = seq
       before.n = (before.n ?? 1) + 1
       before.bytes += bytes
+      if (progress !== undefined) before.progress = cut(progress)
       changed.add(before)
       return
     }
@@ -157,6 +160,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
       sent: sentOf(entry),
       shortened: shortenedIn(entry),
       fork: forkOf(entry),
+      progress: progress === undefined ? undefined : cut(progress),
     }
     marks.set(path, add({ ...item, ...omitUndefined(details) }))
     if (step !== undefined) advance(step, entry)
@@ -341,7 +345,7 @@ function wordsOf(entry: Entry): string | undefined {
     case 'cli-output':
       return entry.raw
     case 'data':
-      return entry.name
+      return progressWords(entry) ?? entry.name
     case 'source':
       return entry.title ?? (entry.sourceType === 'url' ? entry.url : undefined)
     case 'file':

@@ -14,6 +14,7 @@ import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { markOfRun } from './result-handle.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
+import { startSince } from './start-since.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
 import { LazyMap, LazySet } from './lazy-map.ts'
 import { createUsageFold, type UsageFold } from './usage-fold.ts'
@@ -152,9 +153,7 @@ export class FoldingRun implements FoldedRun {
         break
       case 'resume':
         this.resumedAt = entry.seq
-        if (this.start !== undefined && entry.agent !== undefined && entry.pipeline !== undefined) {
-          this.start = { ...this.start, agent: entry.agent, pipeline: entry.pipeline }
-        }
+        if (this.start !== undefined) this.start = startSince(this.start, entry)
         if (entry.input !== undefined) this.resumedInput = withInput(this.resumedInput, entry.input)
         break
       case 'usage':
@@ -185,6 +184,7 @@ export class FoldingRun implements FoldedRun {
       case 'step-reset':
         this.said.reset(step)
         this.summaries.delete(step)
+        this.leaveLoops(step)
         break
       case 'request':
         this.requested.set(entry.requestId, entry)
@@ -218,6 +218,15 @@ export class FoldingRun implements FoldedRun {
     if (kind === 'client-tool') this.unanswered.set(entry.toolCallId ?? '', entry)
     if (answer) this.answers.add(step)
     if (answer || this.follows(entry)) this.loopAt(step)
+  }
+
+  /** A summary that was begun for a call that is made again is begun anew. */
+  private leaveLoops(step: string): void {
+    for (const root of this.loops.keys()) {
+      if (root === step || !isUnder(root, step) || this.steps.get(root)?.duration !== undefined) continue
+      this.loops.delete(root)
+      this.loopOf.clear()
+    }
   }
 
   /** Text of the answer that comes from no known model call: the step that emits it is an answer of its own. */

@@ -134,8 +134,17 @@ export function agentsAround(node: StepNode | undefined): string[] {
   return agents
 }
 
-/** The name of a step in a list, and its type or place as detail. */
-export function labelOf({ step, parent }: StepNode): { name: string; detail: string } {
+/** The name of a step in a list, and as detail what the step says of itself while it goes on, or its type or place. */
+export function labelOf(node: StepNode): { name: string; detail: string } {
+  const { name, detail } = nameOf(node)
+  return { name, detail: progressOf(node) ?? detail }
+}
+
+export function progressOf({ step, marks }: StepNode): string | undefined {
+  return step.end === undefined ? marks.findLast(({ progress }) => progress !== undefined)?.progress : undefined
+}
+
+function nameOf({ step, parent }: StepNode): { name: string; detail: string } {
   const own = parent === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(parent.step.path.length + 1)
   const { kind, toolName, agent, model } = step
   if (kind === 'model-call') return { name: 'Model call', detail: model ?? '' }

@@ -113,14 +113,16 @@ function withCalledTools(call: CallOptions): CallOptions {
 
 /**
  * A thinking model requires that a continued round of tool calls begins with its own signed thought. If another model made the round, thinking is
- * turned off. A message that comes with results of tools is sent with them, so the round may have begun before it or behind it.
+ * turned off. Messages that come with results of tools are sent with them, so the round may have begun before them or behind them.
  */
 function withLegalThinking(call: CallOptions): CallOptions {
   const { prompt } = call
   const isAsked = ({ role }: LanguageModelV4Message) => role === 'user' || role === 'system'
+  const isBehindResults = (at: number) =>
+    prompt[prompt.slice(0, at).findLastIndex((each) => !isAsked(each))]?.role === 'tool'
   const begins = [
     prompt.findLastIndex(isAsked),
-    prompt.findLastIndex((message, i) => isAsked(message) && prompt[i - 1]?.role !== 'tool'),
+    prompt.findLastIndex((message, i) => isAsked(message) && !isBehindResults(i)),
   ]
   if (begins.every((at) => beginsWithThought(prompt.slice(at + 1)))) return call
   const { reasoning: _, providerOptions, ...rest } = call

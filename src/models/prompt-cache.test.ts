@@ -44,6 +44,19 @@ describe('placeCache', () => {
     expect(placeCache(other, chat)).toBe(other)
   })
 
+  const own = { providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } } as const
+  const tool = { type: 'function', name: 'look', inputSchema: {} } as const
+  test.each<[string, Partial<LanguageModelV4CallOptions>]>([
+    ['a message', { prompt: [{ ...prompt[0]!, ...own }] }],
+    ['a part', { prompt: [{ role: 'user', content: [{ type: 'text', text: 'Hi', ...own }] }] }],
+    ['a tool', { tools: [{ ...tool, ...own }] }],
+  ])('adds no mark to one on %s', async (_, given) => {
+    const ours = await cacheOptions({ setting: 'auto', conversation: 'x' }, 'mark')
+    const call = { prompt, ...given, providerOptions: ours }
+    const placed = placeCache(call, { protocol: 'anthropic', optionsKey: '', refused: false })
+    expect(placed).toEqual({ ...call, providerOptions: {} })
+  })
+
   test('marks the end of the last call if this one has 20 blocks more', async () => {
     const ours = await cacheOptions({ setting: '1h', conversation: 'x' }, 'mark')
     const grown = (blocks: number): LanguageModelV4CallOptions['prompt'] => [

@@ -61,4 +61,6 @@ export interface SettingFault extends AgentFault {
 export interface ChangedText {
   text: string
   faults: SettingFault[]
+  /** Of a text that was asked about without changes, and has no faults. */
+  settings?: AgentSettings
 }

@@ -347,6 +347,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     input: optional(input),
     agent: optional(name),
     pipeline: optional(text),
+    ownPipeline: optional(flag),
     ownHeaders,
   },
   retry: { attempt, model: optional(text), delay: duration, error: errorValue },

@@ -28,7 +28,7 @@ export interface RunStart {
   agent: string
   /** The pipeline's YAML text. A resumed run uses it instead of the file. */
   pipeline: string
-  /** The text came with the request: it is not that of the agent's file. A run that a message begins behind this one has it too. */
+  /** The text is not that of the agent's file: it came with the request, or with an earlier one of the conversation. The next run has it too. */
   ownPipeline?: boolean
   threadId: string
   parentRunId?: string
@@ -177,6 +177,8 @@ export interface Resume {
   /** A fork goes on as this agent, whose YAML text is in `pipeline`. */
   agent?: string
   pipeline?: string
+  /** The text came with the request: the next run of the fork's conversation has it too. */
+  ownPipeline?: boolean
   /** MCP servers for which the request brought headers of its own. The headers are not recorded. */
   ownHeaders?: string[]
 }

@@ -54,12 +54,28 @@ export function quote(content: string): string {
 
 /* Rejects secrets in an agent's text, because the text is recorded, shown and passed on. */
 
+type SecretForm = Omit<Secret, 'value'> & { form: string }
+
+/** By their list: an agent may have a hundred files. */
+const knownForms = new WeakMap<readonly Secret[], SecretForm[]>()
+
+/** The longest first. */
+function formsOfAll(secrets: readonly Secret[]): SecretForm[] {
+  let forms = knownForms.get(secrets)
+  if (forms === undefined) {
+    forms = secrets
+      .flatMap(({ value, ...secret }) => formsOf([value]).map((form) => ({ ...secret, form })))
+      .toSorted((a, b) => b.form.length - a.form.length)
+    knownForms.set(secrets, forms)
+  }
+  return forms
+}
+
 /** Adds a fault at every occurrence of a known secret, also encoded for JSON, URLs, base64 or hex. The message names the source, not the value. */
 export function refuseSecrets(text: string, secrets: readonly Secret[], faults: FaultCollector): void {
-  const forms = secrets.flatMap(({ value, ...secret }) => formsOf([value]).map((form) => ({ ...secret, form })))
   const taken: [number, number][] = []
   // If two overlap (a header and its token), report the longer one.
-  for (const { form, from, cure } of forms.toSorted((a, b) => b.form.length - a.form.length)) {
+  for (const { form, from, cure } of formsOfAll(secrets)) {
     for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) {
       if (taken.some(([begin, end]) => at < end && at + form.length > begin)) continue
       taken.push([at, at + form.length])

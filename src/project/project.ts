@@ -169,7 +169,9 @@ export async function readMcpFaults(dir: string, env: Env): Promise<{ faults: st
   const check = async (name: string, server: McpServer) => {
     if (!('command' in server)) return
     try {
-      await readMcpTools(mcp, name, undefined, ({ message }) => warnings.push(message))
+      await readMcpTools(mcp, name, undefined, ({ message, isOneOfMany }) => {
+        if (isOneOfMany !== true) warnings.push(message)
+      })
     } catch (error) {
       // The machine that checks need not have the keys of the one that serves.
       const list = missingEnv(server.env).length > 0 ? warnings : faults

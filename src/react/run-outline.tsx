@@ -1,7 +1,7 @@
 /** The steps of a run, each with its state. */
 import type { ReactNode } from 'react'
 import type { MillraceClient } from '../client/client.ts'
-import { labelOf, stateOf, type StepNode, type StepState } from '../fold/step-tree.ts'
+import { labelOf, progressOf, stateOf, type StepNode, type StepState } from '../fold/step-tree.ts'
 import { useLiveRun } from './use-live-run.ts'
 
 /** Which run a component shows. */
@@ -71,7 +71,9 @@ export function StepName({ node, classes: of }: { node: StepNode; classes: Parti
   return (
     <>
       <span className={of.name}>{name}</span>{' '}
-      <span className={of.detail}>{[detail, attempt > 1 && `attempt ${attempt}`].filter(Boolean).join(' · ')}</span>{' '}
+      <span className={of.detail} title={progressOf(node)}>
+        {[detail, attempt > 1 && `attempt ${attempt}`].filter(Boolean).join(' · ')}
+      </span>{' '}
       <span className={of.state} data-state={state} title={word}>
         <span aria-hidden="true">{glyph}</span>
         <span className={of.hidden}>{word}</span>

@@ -161,7 +161,7 @@ async function readCalls(log: Store['log'], run: string) {
         const { call, at } = asked.get(entry.requestId) ?? {}
         if (call !== undefined) waits.set(call, (waits.get(call) ?? 0) + entry.timestamp - at!)
       }
-      if (entry.type !== 'tool-call' && entry.type !== 'tool-result') continue
+      if (entry.type !== 'tool-call' && (entry.type !== 'tool-result' || entry.preliminary === true)) continue
       const failed = entry.type === 'tool-result' && entry.isError === true && entry.outcome === undefined
       const waited = entry.type === 'tool-result' ? waits.get(entry.toolCallId) : undefined
       if (waited !== undefined) waits.delete(entry.toolCallId)

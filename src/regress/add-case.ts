@@ -17,10 +17,13 @@ import { dump } from 'js-yaml'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { messagesOf } from '../part/message.ts'
 import { factsOf } from './facts.ts'
+import { startSince } from '../fold/start-since.ts'
 
 export interface AddedCase {
   file: CaseFile
   test: TestCase
+  /** The run had YAML of its own; the case plays the agent’s file. */
+  ownPipeline: boolean
 }
 
 export interface AddCaseOptions {
@@ -64,7 +67,7 @@ export function planCase(
     if (!texts.has(place)) texts.set(place, existsSync(place) ? readFileSync(place, 'utf8') : undefined)
     return texts.get(place)
   }
-  const { agent, title, value } = caseOfRuns(logs, check)
+  const { agent, title, value, ownPipeline } = caseOfRuns(logs, check)
   // It becomes the name of a file.
   const fault = agentIdFault(agent)
   if (fault !== undefined) throw new MillraceError('bad-run', `The agent of the run ${fault}.`)
@@ -87,7 +90,7 @@ export function planCase(
   }
   const file = readCases(text, target)
   const test = file.cases.at(-1)!
-  return { file: { ...file, cases: [test] }, test, target, text, before: textOf(target) }
+  return { file: { ...file, cases: [test] }, test, target, text, before: textOf(target), ownPipeline }
 }
 
 /** How often a case is planned again because another process has changed its file. */
@@ -96,14 +99,14 @@ const mostPlans = 10
 /** Writes the case of {@link planCase} and its recording. */
 export function addCase(dir: string, logs: readonly (readonly Entry[])[], options: AddCaseOptions): AddedCase {
   for (let n = 1; ; n++) {
-    const { file, test, target, text, before } = planCase(dir, logs, options)
+    const { file, test, target, text, before, ownPipeline } = planCase(dir, logs, options)
     try {
       changeFile(resolve(options.cwd, target), before, (write) => {
         for (const [turn, entries] of logs.entries())
           saveRecording(resolve(options.cwd, recordingFile(target, test, undefined, { turn })), entries)
         write(text)
       })
-      return { file, test }
+      return { file, test, ownPipeline }
     } catch (error) {
       const isTaken = error instanceof MillraceError && error.code === 'tests-changed'
       if (!isTaken || n === mostPlans) throw error
@@ -174,6 +177,7 @@ interface RunCase {
   title: string
   /** The keys of the case, without its name. */
   value: Record<string, unknown>
+  ownPipeline: boolean
 }
 
 /** The logs of the runs, the first of the thread first. Throws `bad-run` for one that cannot be repeated. */
@@ -183,7 +187,8 @@ function caseOfRuns(logs: readonly (readonly Entry[])[], check: WantedCheck): Ru
   const asked = messagesOf(start.input).findLast(({ role }) => role === 'user')?.content
   const title = typeof asked === 'string' ? asked : start.runId
   const strict = check.strict === true ? { strict: true } : undefined
-  return { agent: agentOf(logs.at(-1)!), title, value: { ...strict, ...(turns.length === 1 ? turns[0]! : { turns }) } }
+  const { agent, ownPipeline = false } = lastStartOf(logs.at(-1)!)
+  return { agent, title, value: { ...strict, ...(turns.length === 1 ? turns[0]! : { turns }) }, ownPipeline }
 }
 
 function startOf(entries: readonly Entry[]): EntryOf<'run-start'> {
@@ -193,9 +198,11 @@ function startOf(entries: readonly Entry[]): EntryOf<'run-start'> {
 }
 
 /** A fork may have gone on as another one. */
-function agentOf(entries: readonly Entry[]): string {
-  const last = entries.findLast((entry) => entry.type === 'resume' && entry.agent !== undefined)
-  return (last as EntryOf<'resume'> | undefined)?.agent ?? startOf(entries).agent
+function lastStartOf(entries: readonly Entry[]): EntryOf<'run-start'> {
+  return entries.reduce<EntryOf<'run-start'>>(
+    (start, entry) => (entry.type === 'resume' ? startSince(start, entry) : start),
+    startOf(entries),
+  )
 }
 
 const ended: Partial<Record<RunStatus, string>> = {

@@ -2,7 +2,6 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Message } from '../part/message.ts'
 import type { CallSettings } from '../part/part.ts'
-import { parsePipeline } from '../pipeline/parse.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { withServerMessages } from './history.ts'
@@ -25,6 +24,8 @@ import { type RunRow, type Store, hasEnded } from '../part/log.ts'
 import type { Reply } from '../part/request-part.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimFor } from './announcements.ts'
+import { agentOfStart, pipelineOfRun, type StartedAs } from './own-text.ts'
+import { unknownAgent } from './runtime-errors.ts'
 import { steerTurn } from './steer-turn.ts'
 
 export interface Turn {
@@ -59,7 +60,7 @@ export interface Turn {
   previousRunId?: string | null
   handOver?: boolean
   /** Runs this YAML text as the agent: see `StartOptions`. */
-  pipeline?: string
+  pipeline?: string | null
   /** Settings of the request for the answering model. */
   settings?: CallSettings
   /** Ignored settings of the request: see `StartOptions`. */
@@ -77,12 +78,20 @@ export interface Turned {
 
 export async function continueOrStart(runtime: Runtime, asked: Turn): Promise<Turned> {
   const turn = asked.threadId === undefined ? asked : { ...asked, threadId: runtime.threadId(asked.threadId) }
-  if (turn.previousRunId !== undefined) return started(runtime, turn)
+  if (turn.previousRunId !== undefined) return started(runtime, turn, await asStarted(runtime, turn))
   const answered = (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn))
   if (answered !== undefined) return answered
-  const steered = turn.steers === true ? await steerTurn(runtime, turn) : undefined
-  if (steered === undefined) return started(runtime, turn)
-  return 'turned' in steered ? steered.turned : started(runtime, { ...turn, ...steered })
+  const known = await asStarted(runtime, turn)
+  const steered = turn.steers === true ? await steerTurn(runtime, turn, known) : undefined
+  if (steered === undefined) return started(runtime, turn, known)
+  return 'turned' in steered ? steered.turned : started(runtime, { ...turn, ...steered }, known)
+}
+
+/** The agent as a new run of this turn has it. */
+async function asStarted(runtime: Runtime, turn: Turn): Promise<StartedAs> {
+  const agent = runtime.agents.get(turn.agentId)
+  if (agent === undefined) throw unknownAgent(turn.agentId, runtime.agents)
+  return agentOfStart(runtime.store, agent, turn)
 }
 
 /** The options without default values. */
@@ -93,7 +102,7 @@ function askedOf(options: object = {}): Record<string, unknown> | undefined {
   return asked.length === 0 ? undefined : Object.fromEntries(asked)
 }
 
-async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
+async function started(runtime: Runtime, turn: Turn, { pipeline, own }: StartedAs): Promise<Turned> {
   const {
     agentId,
     protocol,
@@ -107,16 +116,16 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     keepsSuspended,
     mcpHeaders,
     previousRunId,
-    pipeline: text,
     groups = false,
   } = turn
-  const pipeline = text === undefined ? runtime.agents.get(agentId)?.pipeline : parsePipeline(text)
-  const fromServer = (pipeline?.history ?? history) === 'server'
+  const fromServer = (pipeline.history ?? history) === 'server'
   // The server has no messages of a new thread.
   const goesOn = turn.threadId !== undefined || previousRunId != null
   const known = fromServer && goesOn ? turn : await withServerMessages(runtime, turn.threadId, turn.messages, agentId)
   const { messages } = known
   const threadId = turn.threadId ?? (groups ? known.threadId : undefined)
+  // That of a thread which only its messages name is found at the start.
+  const text = own ? pipeline.text : threadId === turn.threadId ? null : turn.pipeline
   const run = await runtime.start(agentId, messages.length === 0 ? input : { ...input, messages }, {
     protocol,
     onBusy: turn.onBusy,
@@ -179,7 +188,7 @@ export async function activeRun(store: Store, threadId: string): Promise<{ row: 
 
 /** Only requests of this thread can be answered. With the id alone, one client could reply for another. */
 async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined> {
-  const { agents, store, answerAll, open, redact } = runtime
+  const { store, answerAll, open, redact } = runtime
   const { threadId, protocol, labels, input, answers, turnKey } = turn
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
   const { row, stored } = (await activeRun(store, threadId)) ?? {}
@@ -213,7 +222,7 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
     else contrary = placeOf(each)
   }
   if (matched.size > 0) {
-    const pipeline = agents.get(row.agent)?.pipeline
+    const pipeline = await pipelineOfRun(runtime, row)
     // Input that comes with a reply is merged into the run's input, so the result is checked before the run continues.
     if (pipeline !== undefined) {
       const before = { ...(await readInput(store.log, row.id)), ...stored.resumedInput }
@@ -243,16 +252,16 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
  * Regenerating an answer, or editing a message (which keeps its id), is a new turn.
  */
 export function turnKey(body: Record<string, unknown>): string | undefined {
-  const { messages, trigger, messageId } = body
+  const { messages, trigger, messageId, pipeline } = body
   if (trigger === 'regenerate-message' || typeof messageId === 'string' || !Array.isArray(messages)) return undefined
   const last = messages.at(-1) as { id?: unknown; role?: unknown } | undefined
   if (last?.role !== 'user' || typeof last.id !== 'string' || last.id === '') return undefined
-  return keyOf(last.id, last)
+  return keyOf(last.id, last, pipeline)
 }
 
-/** The key of a turn with this id and this last message. */
-export function keyOf(id: string, last: unknown): string {
-  return `${id}:${fnv1a(JSON.stringify(last) ?? '')}`
+/** The key of a turn with this id, this last message and this YAML. */
+export function keyOf(id: string, last: unknown, pipeline?: unknown): string {
+  return `${id}:${fnv1a((JSON.stringify(last) ?? '') + (typeof pipeline === 'string' ? pipeline : ''))}`
 }
 
 /** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/): only distinguishes edited messages from repeated ones. */

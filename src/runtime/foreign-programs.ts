@@ -22,7 +22,7 @@ export function programsIn(entries: readonly Entry[], { ownText }: Pick<Programs
   const calls = new Map<string, string>()
   for (const entry of entries) {
     if (entry.type === 'tool-call') calls.set(entry.toolCallId, `${entry.toolName} with ${shortened(entry.input)}`)
-    else if (entry.type === 'tool-result') calls.delete(entry.toolCallId)
+    else if (entry.type === 'tool-result' && entry.preliminary !== true) calls.delete(entry.toolCallId)
     if (entry.type === 'run-start' || entry.type === 'resume') own = entry.pipeline ?? own
     else if (entry.type === 'step-start' && entry.pipeline !== undefined) called.set(entry.step, entry.pipeline)
   }

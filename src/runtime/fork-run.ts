@@ -110,7 +110,7 @@ function createPermits() {
       } else if (entry.type === 'response' && entry.answer?.kind === 'approval' && entry.answer.approved) {
         const request = asked.get(entry.requestId)
         if (request !== undefined) given.set(request.toolCallId, request)
-      } else if (entry.type === 'tool-result') given.delete(entry.toolCallId)
+      } else if (entry.type === 'tool-result' && entry.preliminary !== true) given.delete(entry.toolCallId)
     },
     check(user: RunUser | undefined, at: number): void {
       if (user === undefined) return
@@ -184,7 +184,8 @@ function planFork(
   ]
   if (isChanged && !suspended) first.push({ type: 'suspend', requests: [] })
   if (isChanged || suspended) {
-    const change = agent && { agent: agent.id, pipeline: agent.pipeline.text }
+    const isOwn = text !== undefined && { ownPipeline: true }
+    const change = agent && { agent: agent.id, pipeline: agent.pipeline.text, ...isOwn }
     first.push({ type: 'resume', protocol, ...omitUndefined({ input: checked }), ...change })
   }
   return { pipeline, first }

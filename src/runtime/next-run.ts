@@ -6,7 +6,8 @@ import type { RunStart, SentMessage } from '../part/part.ts'
 import { MillraceError } from '../part/error.ts'
 import { claimKey, toSentMessage, type MessageClaim } from '../part/sent-message.ts'
 import type { UserMessage } from '../part/message.ts'
-import { recordedMessages, startNow } from './tell-run.ts'
+import { startNow } from './own-text.ts'
+import { recordedMessages } from './tell-run.ts'
 import type { Agent, AgentSource, StartOptions } from './runtime.ts'
 
 export interface NextRunContext {
@@ -73,7 +74,7 @@ function toUserMessage({ id, content }: SentMessage): UserMessage {
 /** It answers as the run before it did, and after it. */
 function optionsOf(before: RunStart, [first]: readonly SentMessage[]): StartOptions {
   const { threadId, user, handOver, noClientTools, settings, wireOptions } = before
-  const pipeline = before.ownPipeline === true ? before.pipeline : undefined
+  const pipeline = before.ownPipeline === true ? before.pipeline : null
   return {
     threadId,
     follows: true,

@@ -61,8 +61,11 @@ export interface StartOptions {
   noClientTools?: boolean
   /** If the thread already has a run with this key, the start joins that run. */
   turnKey?: string
-  /** Runs this YAML text as the agent, instead of its own. The names in it are checked only when they are used. */
-  pipeline?: string
+  /**
+   * Runs this YAML text as the agent, instead of its file. The names in it are checked only when they are used. Later runs of the agent in the thread
+   * have the text, too, until one gets another, or null: the file. Default: what the agent's last run in the thread had.
+   */
+  pipeline?: string | null
   /** Settings of the request for the answering model. */
   settings?: CallSettings
   /** Ignored settings of the request: they become `warning` parts of the run. */

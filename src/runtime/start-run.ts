@@ -10,6 +10,7 @@ import type { ModelResolver } from '../models/language-model.ts'
 import { checkRunInput } from './check-run-input.ts'
 import type { ActiveRuns } from './active-runs.ts'
 import type { ClaimedWork } from './claim-run.ts'
+import { agentOfStart } from './own-text.ts'
 import { closingError, runExists } from './runtime-errors.ts'
 import type { Agent, StartOptions } from './runtime.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -17,7 +18,6 @@ import type { ThreadQueue, TriedPlace } from './thread-queue.ts'
 import { MillraceError } from '../part/error.ts'
 import { messagesOf } from '../part/message.ts'
 import { sayableFiles } from '../models/model.ts'
-import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 
 export interface StartContext {
@@ -40,15 +40,15 @@ export interface Started {
 /** Resolves when `run-start` is stored. */
 export async function startRun(
   { store, models, supervisor, queue, activeRuns, shutdown, newRunId }: StartContext,
-  { id: agent, pipeline: itsOwn }: Agent,
+  { id: agent, pipeline: itsFile }: Agent,
   given: Record<string, unknown>,
   options: StartOptions,
 ): Promise<Started> {
   const { log, runs } = store
   const { protocol = 'library', labels, parentRunId, handOver, noClientTools, turnKey, settings } = options
   const { runId = newRunId(), keepsSuspended, isBeside, user } = options
-  const pipeline = options.pipeline === undefined ? itsOwn : parsePipeline(options.pipeline)
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
+  const { pipeline, own } = await agentOfStart(store, { id: agent, pipeline: itsFile }, options)
   const input = checkRunInput(pipeline, given)
   await checkFiles(models, pipeline, input)
   const follows = options.follows === true
@@ -106,7 +106,7 @@ export async function startRun(
       protocol,
       input,
       ...omitUndefined({
-        ownPipeline: options.pipeline === undefined ? undefined : true,
+        ownPipeline: own || undefined,
         labels,
         wireOptions: options.wireOptions,
         traceparent: toTraceparent(options.traceparent),

@@ -10,23 +10,27 @@ import { hasEnded } from '../part/log.ts'
 import type { Message, UserMessage } from '../part/message.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { KeptRun } from '../fold/kept-run.ts'
+import { startNow, type StartedAs } from './own-text.ts'
 import type { Runtime } from './runtime.ts'
 import type { Told } from './tell-run.ts'
 
 /** The request reads this, or starts a run with this key: another process may start the same one. Undefined: no run can take the message. */
 export type Steered = { turned: Turned } | { turnKey: string } | undefined
 
-export async function steerTurn(runtime: Runtime, turn: Turn): Promise<Steered> {
-  const { agents, store, open, tell } = runtime
-  const { agentId, threadId, protocol, labels, turnKey, messages } = turn
-  const agent = agents.get(agentId)
-  if (turn.steers !== true || threadId === undefined || agent?.pipeline.onBusy !== 'steer') return undefined
+export async function steerTurn(runtime: Runtime, turn: Turn, agent: StartedAs): Promise<Steered> {
+  const { store, open, tell } = runtime
+  const { threadId, protocol, labels, turnKey, messages } = turn
+  if (turn.steers !== true || threadId === undefined || agent.pipeline.onBusy !== 'steer') return undefined
   if (messages.at(-1)?.role !== 'user') return undefined
   const [row] = await store.runs.list({ threadId, limit: 1 })
   const stored = row && (await keptOf(store, row))
   // Another agent's run is none of this one's business. A run that waits is answered, or ends: see `resumed`.
   if (row === undefined || stored === undefined || row.agent !== agent.id || row.status === 'suspended')
     return undefined
+  // Nor is a run with another YAML than this turn asks for.
+  const now = await startNow(store, row.id)
+  const text = now?.ownPipeline === true ? now.pipeline : undefined
+  if (text !== (agent.own ? agent.pipeline.text : undefined)) return undefined
   const again = messages.at(-1)!.id
   const isAgain = again !== undefined && stored.messages.some(({ role, id }) => role === 'user' && id === again)
   const said = isAgain ? [messages.at(-1) as UserMessage] : newWords(messages, stored)

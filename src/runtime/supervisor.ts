@@ -295,7 +295,8 @@ function createWork(context: WorkContext) {
       // Requests that stay open have deadlines while the run executes, too.
       run.due = dueOf(work.unanswered ?? [], run.due, clock.wall(), clock)
       want(run.id, firstDue(run.due))
-      await run.execution.begun
+      // One that waits for its turn would keep a server from starting until the run before it has ended.
+      if (work.turn === undefined) await run.execution.begun
     }
     return looked
   }
@@ -352,7 +353,9 @@ function createWork(context: WorkContext) {
         noteCalls(store.runs, state)
         notify(onRun, state)
         send(run, { type: 'ended' })
-        if (state.messages.size > 0) void settleMessages(run.id).catch((error: unknown) => warn(messageOf(error)))
+        // Also messages that came while the end was written: the process that has posted one may be gone.
+        if (state.messages.size > 0 || store.fleet.shared)
+          void settleMessages(run.id).catch((error: unknown) => warn(messageOf(error)))
         return
       default:
         return send(run, { type: how.type })

@@ -19,10 +19,10 @@ import {
 } from '../part/sent-message.ts'
 import { plainThread } from '../part/principal.ts'
 import type { EntryOf } from '../part/entry.ts'
-import { entryAt } from '../fold/read-view.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 import { awaitEntry } from './await-entry.ts'
+import { startNow } from './own-text.ts'
 import { unknownRun } from './runtime-errors.ts'
 
 /** A message for a run. */
@@ -143,26 +143,6 @@ async function postedMessage({ log }: Store, run: string, id: string): Promise<P
 /** Whether a step takes messages while it answers: an `llm` step that streams. One in a loop cannot stream, and steps of called agents take none. */
 function takesMessages(step: Step): boolean {
   return step.type === 'llm' ? step.config.stream : stepsInside(step).some(takesMessages)
-}
-
-/**
- * Its start, with the agent and the text with which it goes on: a fork may have changed them. Undefined for a run that was recorded elsewhere and that
- * nobody here has let go on: what it names is not to be started.
- */
-export async function startNow({ log }: Pick<Store, 'log'>, run: string): Promise<EntryOf<'run-start'> | undefined> {
-  const first = await entryAt(log, run, 1)
-  if (first?.type !== 'run-start') return undefined
-  const { foreign = 0 } = first
-  let start = first
-  let isOurs = foreign === 0
-  for await (const batch of log.read(run, { types: ['resume'] })) {
-    for (const entry of batch) {
-      if (entry.type !== 'resume' || entry.agent === undefined || entry.pipeline === undefined) continue
-      start = { ...start, agent: entry.agent, pipeline: entry.pipeline }
-      isOurs ||= entry.seq > foreign
-    }
-  }
-  return isOurs ? start : undefined
 }
 
 /** Whether its pipeline can take messages. */

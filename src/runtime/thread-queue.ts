@@ -19,7 +19,7 @@ export interface ThreadQueue {
   join(threadId: string, run: string, policy: BusyPolicy, options?: JoinOptions): Promise<Ticket>
   /** The claim to the position after the last run, for a caller that posts it together with another message. */
   lastPlace(threadId: string, run: string): Promise<QueueTicket>
-  /** After a crash: the turn of a run that already has its position. Undefined if it is the thread's first. */
+  /** After a crash: the turn of a run that already has its position. Undefined if it has come, or the run is the thread's first. */
   rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<AwaitTurn | undefined>
 }
 
@@ -156,7 +156,10 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
     },
     async rejoin({ threadId, id }) {
       const previous = await predecessor(log, threadId, id)
-      return previous === undefined ? undefined : queue(threadId, id, previous, 'queue')
+      if (previous === undefined) return undefined
+      const row = await runs.get(previous)
+      const isFree = row !== undefined && hasEnded(row.status) && (await hasWorked(row))
+      return isFree ? undefined : queue(threadId, id, previous, 'queue')
     },
   }
 }

@@ -188,16 +188,15 @@ export async function serve(options: ServeOptions): Promise<Served> {
           report: onError,
         })
       : createSimpleAccess({ now, report: onError })
+    const editing = { agentEditor: agents.editor, edit: edit !== false, editToken }
     const handler = createHandler(
       omitUndefined({
         runtime,
         wires: wiresOf(project.config),
         agentErrors: () => agents.errors,
         onAgents: reloads.listen,
-        agentEditor: agents.editor,
+        ...editing,
         tests: tests.open,
-        edit: edit !== false,
-        editToken,
         health: () => healthOf(project!, guard),
         draining,
         localOnly,
@@ -232,6 +231,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         maxBodyBytes,
         admission,
         draining,
+        ...editing,
       }),
     )
     const { shouldUpgradeCallback } = sockets

@@ -123,9 +123,15 @@ export function foldRow(row: StoredRow | undefined, run: string, epoch: number, 
   return next
 }
 
+/** Whether it is found by other words, or as another agent's: a fork was changed. */
+export function isRenamed(before: StoredRow, row: StoredRow): boolean {
+  return row.agent !== before.agent || row.title !== before.title
+}
+
 /** Whether only its position has changed. */
 export function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
   const isSame = row.status === before.status && row.usage === before.usage && row.open === before.open
+  if (isRenamed(before, row)) return false
   // A claim makes a suspended run `running` before it is resumed.
   if (row.suspendedAt !== before.suspendedAt) return false
   return (
@@ -163,6 +169,7 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
         next.status = 'running'
         resumeAt(next, entry.timestamp)
         if (entry.agent !== undefined) next.agent = entry.agent
+        askAgain(next, entry.input)
         break
       case 'prompt':
         addModel(next, entry.model)
@@ -258,6 +265,14 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): Stor
   const title = titleOf(start.input)
   if (title !== '') row.title = title
   return row
+}
+
+/** A fork that is asked something else than its source is called by that. */
+function askAgain(row: StoredRow, { messages }: Record<string, unknown> = {}): void {
+  if (!Array.isArray(messages) || !messages.some(isUserMessage)) return
+  const title = titleOf({ messages })
+  if (title === '') delete row.title
+  else row.title = title
 }
 
 /** The title of a run in a list. */

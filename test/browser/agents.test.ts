@@ -3,9 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { latch } from '../../src/models/testing/scripted-model.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
+import { answers } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -87,6 +89,18 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     const row = page.getByTestId('broken-row').filter({ hasText: 'this agent cannot run' })
     // The name of the file stands once.
     expect((await row.innerText()).split('broken').length).toBe(2)
+    // By keys: the found one has the focus.
+    await page.getByTestId('agent-row').first().waitFor()
+    await page.keyboard.type('/Ass')
+    await row.waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Assistant')
+    await page.keyboard.type('/')
+    await page.keyboard.press('Escape')
+    await row.waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.type('jj')
+    expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Assistant')
     await row.getByRole('link', { name: /^6:\d+$/u }).click()
     await expect.poll(() => page.url()).toMatch(/\/agents\/broken\?line=6$/u)
     const wrong = page.getByTestId('agent-fault')
@@ -122,6 +136,27 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await page.keyboard.press('Control+s')
     await expect.poll(() => fileOf(dir)).toBe(assistant.replace('stream: true\n', 'stream: true\n      # a note\n'))
     await page.getByText('No mistakes.', { exact: true }).waitFor()
+
+    // What is typed while it is being saved stays, and is saved by the next time.
+    const saving = latch()
+    await page.route('**/api/agents/assistant', async (route) => {
+      if (route.request().method() === 'POST') await saving.opened
+      await route.continue()
+    })
+    await page.locator('.cm-line', { hasText: '# a note' }).click()
+    await page.keyboard.press('End')
+    await page.keyboard.type(', longer')
+    await page.keyboard.press('Control+s')
+    await page.getByRole('button', { name: 'Saving' }).waitFor()
+    await page.keyboard.type(', and longer')
+    saving.open()
+    await expect.poll(() => fileOf(dir)).toContain('# a note, longer\n')
+    await page.getByText('No mistakes. Not saved yet.').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await page.keyboard.type('!')
+    await page.locator('.cm-line', { hasText: '# a note, longer, and longer!' }).waitFor()
+    await page.keyboard.press('Control+s')
+    await expect.poll(() => fileOf(dir)).toContain('# a note, longer, and longer!\n')
   })
 
   test('models, tools and agents that exist complete what is typed', async () => {
@@ -203,6 +238,52 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe('/chat/assistant')
   })
 
+  test('what stands in the editor is tried, saved or not: the chat says so, keeps it, and goes back to the file', async () => {
+    const say = (words: string) =>
+      `workflow:\n  - id: say\n    type: output-generator\n    config: { template: ${words} }\n`
+    const { page, dir, openTab } = await open('/agents/say', { files: { 'say.yaml': say('Saved') } })
+    await editor(page).waitFor()
+    await typeBehind(page, 'type: output-generator', 'x')
+    const attempt = page.getByRole('button', { name: 'Try', exact: true })
+    await page.getByTestId('agent-fault').first().waitFor()
+    expect([await attempt.isDisabled(), await attempt.getAttribute('title')]).toEqual([
+      true,
+      expect.stringContaining('mistakes'),
+    ])
+    await page.keyboard.press('Backspace')
+    await page.locator('.cm-line', { hasText: 'Saved' }).click()
+    await page.keyboard.press('End')
+    for (const _ of ' }') await page.keyboard.press('ArrowLeft')
+    await page.keyboard.type('x')
+    await page.getByText('No mistakes. Not saved yet.').waitFor()
+    await attempt.click()
+    const line = (tab: Page) => tab.getByTestId('changed-line')
+    const told = async (tab: Page, count: number) => {
+      await tab.getByTestId('chat-input').fill('Go')
+      await tab.getByTestId('send-button').click()
+      await expect.poll(() => answers(tab).count()).toBe(count)
+      await expect.poll(() => answers(tab).last().getAttribute('data-status')).toBe('completed')
+      return answers(tab).last().innerText()
+    }
+    await expect.poll(() => line(page).innerText()).toMatch(/^Changed for this chat: YAML\s+Reset$/u)
+    expect(await told(page, 1)).toContain('Savedx')
+    expect(readFileSync(join(dir, 'say.yaml'), 'utf8')).toBe(say('Saved'))
+    // Where the tab knows nothing of it, the conversation does.
+    await expect.poll(() => new URL(page.url()).searchParams.get('thread')).not.toBeNull()
+    const other = await openTab(new URL(page.url()).pathname + new URL(page.url()).search)
+    await expect.poll(() => line(other).innerText()).toMatch(/^This chat goes on with YAML of its own\s+Reset$/u)
+    expect(await told(other, 2)).toContain('Savedx')
+    await line(other).getByRole('button', { name: 'Reset' }).click()
+    await line(other).waitFor({ state: 'detached' })
+    expect(await told(other, 3)).toMatch(/Saved(?!x)/u)
+    await page.goto(new URL('/agents/say', page.url()).href)
+    await page.getByText('Not saved yet.').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await attempt.click()
+    expect(await told(page, 1)).toMatch(/Saved(?!x)/u)
+    expect(await line(page).count()).toBe(0)
+  })
+
   test('where nobody may edit, the file can be read', async () => {
     const { page } = await open('/agents/assistant', { edit: false })
     await page.locator('.cm-line', { hasText: 'demo:assistant' }).click()
@@ -218,7 +299,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     const look = (name: string) =>
       atEachScreen(page, name, async (screen) => {
         expect(await flaws(page), screen.name).toEqual([])
-        if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+        await expectAccessibleAt(page, screen)
       })
     await look('agents')
     await page.getByLabel('Find in agents').fill('nobody')

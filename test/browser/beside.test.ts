@@ -9,7 +9,7 @@ import {
   toolCall,
   errorPart,
 } from '../../src/models/testing/scripted-model.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { ask, growing } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
@@ -37,7 +37,7 @@ const look =
   (page: Page) =>
   async ({ name }: Pick<Screen, 'name'>) => {
     expect(await flaws(page), name).toEqual([])
-    await expectAccessible(page)
+    await expectAccessibleAt(page, { name })
   }
 
 describe.skipIf(browser === undefined)(`side by side${fault}`, () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { refuse } from '../../src/models/scripted.ts'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { answers, ask } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
@@ -42,7 +42,7 @@ describe.skipIf(browser === undefined)(`failures in the playground${fault}`, () 
     expect(card!.x).toBe(message!.x)
     await atEachScreen(page, 'chat-failure', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      if (name !== '1024-dark') await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await again.click()
     await expect.poll(() => answers(page).last().innerText()).toContain('Here I am.')

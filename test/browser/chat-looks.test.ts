@@ -14,7 +14,8 @@ const { browser, fault } = await launchBrowser()
 
 const card = (page: Page) => page.getByTestId('tool-card').last()
 
-const gated = agent('tools:\n  - { name: calculator, approval: true }\n')
+const named = 'Researcher who listens'
+const gated = `metadata: { name: ${named} }\n${agent('tools:\n  - { name: calculator, approval: true }\n')}`
 const calculate = (id: string, expression: string) => [
   ...toolCall(id, 'calculator', { expression }),
   finish('tool-calls'),
@@ -50,5 +51,46 @@ describe.skipIf(browser === undefined)(`the look of the playground${fault}`, () 
     await expect.poll(() => page.getByTestId('frame').count()).toBeGreaterThan(2)
     await atEachScreen(page, 'chat-frames', look)
     await expectAccessible(page)
+
+    // On a phone the agent's name can be read, and what can be done has words.
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.getByRole('button', { name: 'Close Stream' }).click()
+    const chosen = page.getByRole('combobox', { name: 'Agent' })
+    const widths = await chosen.evaluate((select: HTMLSelectElement) => {
+      const text = document.body.appendChild(document.createElement('b'))
+      text.style.font = getComputedStyle(select).font
+      text.textContent = select.selectedOptions[0]!.text
+      const { width } = text.getBoundingClientRect()
+      text.remove()
+      return { text: width, room: select.clientWidth - 24 }
+    })
+    expect(widths.room).toBeGreaterThan(widths.text)
+    const more = page.getByRole('main').getByRole('button', { name: 'More', exact: true })
+    await more.press('Enter')
+    const words = page.locator('main [popover]:popover-open button')
+    expect(await words.allInnerTexts()).toEqual(['New chat', 'Agent', 'Stream', 'Side by side', 'Code'])
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    expect(await page.evaluate('document.activeElement.innerText')).toBe('Side by side')
+    await look()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Agent', exact: true }).click()
+    await page.getByTestId('agent-panel').getByText(named).waitFor()
+    await page.getByRole('button', { name: 'Close Agent' }).click()
+    await more.press('Enter')
+    await page.getByRole('button', { name: 'Code', exact: true }).press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Copy' }).waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => more.evaluate((button) => button === document.activeElement)).toBe(true)
+    const ofAnswer = answers(page).first().locator('xpath=..').getByRole('button', { name: 'More about this answer' })
+    await ofAnswer.press('Enter')
+    expect(await words.allInnerTexts()).toEqual(['Answer again'])
+    await page.keyboard.press('Escape')
+    await more.press('Enter')
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('heading', { name: named }).waitFor()
+    await expect
+      .poll(() => page.getByTestId('chat-input').evaluate((field) => field === document.activeElement))
+      .toBe(true)
   })
 })

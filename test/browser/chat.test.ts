@@ -120,6 +120,46 @@ describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
     await expect.poll(() => page.getByTestId('tool-card').innerText()).toMatch(/Arguments[^]*6\*7[^]*Result[^]*42/u)
   })
 
+  test('what is typed and sent while the first message is on its way is of its thread; who has left stays where they are', async () => {
+    const say = (words: string) => [text(words), finish()]
+    const m = createScriptedModel([say('One.'), say('Two.'), say('Three.')])
+    const { page, server } = await openWeb(browser, { engine: { agents: { assistant: agent() }, scripts: { m } } })
+    let gate = latch()
+    await page.route('**/api/runs', async (route) => {
+      if (route.request().method() === 'POST') await gate.opened
+      await route.continue()
+    })
+    const input = page.getByTestId('chat-input')
+    const thread = () => new URL(page.url()).searchParams.get('thread')
+    await expect.poll(() => input.evaluate((field) => field === document.activeElement)).toBe(true)
+    for (const words of ['first', 'second']) {
+      await page.keyboard.type(words)
+      await page.keyboard.press('Enter')
+    }
+    await page.keyboard.type('not sent yet')
+    gate.open()
+    await expect.poll(() => answers(page).allInnerTexts()).toEqual(['One.', 'Two.'])
+    expect(await input.inputValue()).toBe('not sent yet')
+    expect(await server.store.runs.list({ threadId: thread()! })).toHaveLength(2)
+
+    // Back in the first chat before the second one has begun.
+    const first = thread()
+    await page.getByRole('button', { name: 'New chat', exact: true }).click()
+    await expect.poll(() => answers(page).count()).toBe(0)
+    gate = latch()
+    const posted = page.waitForResponse((response) => response.request().method() === 'POST')
+    await page.keyboard.type('elsewhere')
+    await page.keyboard.press('Enter')
+    await page.goBack()
+    await expect.poll(() => answers(page).count()).toBe(2)
+    gate.open()
+    await (await posted).finished()
+    await expect.poll(async () => (await server.store.runs.list({ status: 'completed' })).length).toBe(3)
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    expect(thread()).toBe(first)
+    expect(await input.inputValue()).toBe('not sent yet')
+  })
+
   test('who has scrolled up is not moved while the answer grows, and gets back by a button', async () => {
     const gates = [latch(), latch()] as const
     const paragraphs = 'A paragraph of the answer.\n\n'.repeat(80)

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen, type Screen } from './screens.ts'
@@ -50,7 +50,7 @@ describe.skipIf(browser === undefined)(`compare${fault}`, () => {
     await page.getByTestId('step-pair').filter({ hasText: 'calc' }).waitFor()
     const look = async ({ name }: Screen) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     }
     await atEachScreen(page, 'compare', look)
 

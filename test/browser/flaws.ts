@@ -6,8 +6,8 @@ export async function flaws(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth
     const height = document.documentElement.clientHeight
-    // Below an open dialog nothing can be used, and it may lie over anything.
-    const root = [...document.querySelectorAll<HTMLElement>('dialog:modal')].at(-1) ?? document.body
+    // An open dialog or menu may lie over anything.
+    const root = [...document.querySelectorAll<HTMLElement>('dialog:modal, :popover-open')].at(-1) ?? document.body
     const all = [...root.querySelectorAll<HTMLElement>('*')].filter(
       (each) =>
         each.checkVisibility({ visibilityProperty: true, opacityProperty: true }) &&

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -56,7 +56,7 @@ describe.skipIf(browser === undefined)(`feedback in the page${fault}`, () => {
     const look = (name: string) =>
       atEachScreen(page, name, async (screen) => {
         expect(await flaws(page), screen.name).toEqual([])
-        if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+        await expectAccessibleAt(page, screen)
       })
     await look('judged-run')
     await page.getByRole('button', { name: 'Add a note' }).click()

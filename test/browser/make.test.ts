@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -103,7 +103,7 @@ describe.skipIf(browser === undefined)(`agents made in the page${fault}`, () => 
     const look = (name: string) =>
       atEachScreen(page, name, async (screen) => {
         expect(await flaws(page), screen.name).toEqual([])
-        if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+        await expectAccessibleAt(page, screen)
       })
     await page.getByRole('button', { name: 'New agent' }).click()
     await look('new-agent')

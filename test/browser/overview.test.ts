@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { agent, until } from '../support/engine.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessible, expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -69,7 +69,7 @@ describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
     if (kind === 'tables') {
       await atEachScreen(page, 'overview', async ({ name }) => {
         expect(await flaws(page), name).toEqual([])
-        await expectAccessible(page)
+        await expectAccessibleAt(page, { name })
       })
     }
     await page.getByRole('button', { name: '24h' }).click()

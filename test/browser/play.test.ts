@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { answers } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
@@ -113,8 +113,18 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
     await page.getByText('2/2', { exact: true }).waitFor()
     await expect.poll(() => answers(page).last().innerText()).toContain('"big"')
 
-    // Other chats, and other tabs, have the file's.
+    // Where the tab knows nothing of it, the conversation does: what is changed there is a change of that.
     const thread = page.url()
+    const guest = await openTab(new URL(thread).pathname + new URL(thread).search)
+    await expect.poll(() => line(guest).innerText()).toMatch(/^This chat goes on with YAML of its own\s+Reset$/u)
+    await expect.poll(() => panel(guest).getByLabel('Model').inputValue()).toBe('tell:big')
+    expect(await panel(guest).getByLabel('System prompt').inputValue()).toBe('Be long.\nRhyme.')
+    await panel(guest).getByLabel('Temperature').fill('0.9')
+    await expect.poll(() => line(guest).innerText()).toMatch(/^Changed for this chat: YAML, temperature\s+Reset$/u)
+    expect(await told(guest, 3)).toEqual({ ...ofChat, temperature: 0.9 })
+    await guest.close()
+
+    // Other chats, and other tabs of them, have the file's.
     await page.getByRole('button', { name: 'New chat', exact: true }).click()
     await expect.poll(() => line(page).count()).toBe(0)
     expect(await panel(page).getByLabel('Model').inputValue()).toBe('tell:small')
@@ -128,7 +138,7 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
     await expect.poll(() => line(page).count()).toBe(0)
     expect(await panel(page).getByLabel('Model').inputValue()).toBe('tell:small')
     expect(await panel(page).getByRole('checkbox', { name: 'calculator' }).isChecked()).toBe(true)
-    expect(await told(page, 3)).toEqual(ofFile)
+    expect(await told(page, 4)).toEqual(ofFile)
     expect(readFileSync(file, 'utf8')).toBe(poet)
   })
 
@@ -201,7 +211,7 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
     const look = (name: string) =>
       atEachScreen(page, name, async (screen) => {
         expect(await flaws(page), screen.name).toEqual([])
-        if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+        await expectAccessibleAt(page, screen)
       })
     await look('play-panel')
     await panel(page).getByLabel('Model').fill('tell:big')

@@ -18,7 +18,7 @@ import type { RunRow, Store } from '../../src/part/log.ts'
 import { agent, until } from '../support/engine.ts'
 import { agentThat, createStranger, ndjson, recordElsewhere } from '../support/foreign.ts'
 import type { TestServer } from '../support/server.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessible, expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { enter, tabTo } from './keys.ts'
@@ -416,8 +416,14 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.keyboard.press('e')
     await expect.poll(() => page.locator('[role=row][aria-selected=true]').getAttribute('data-state')).toBe('failed')
     await page.keyboard.press('Escape')
-    for (let i = 0; i < 3; i++) await page.keyboard.press('j')
-    const selected = () => page.locator('[role=row][aria-selected=true]').getAttribute('data-path')
+    const selected = () =>
+      page.evaluate(() => document.querySelector<HTMLElement>('[role=row][aria-selected=true]')?.dataset['path'])
+    const next = async () => {
+      const before = await selected()
+      await page.keyboard.press('j')
+      await expect.poll(selected).not.toBe(before)
+    }
+    for (let i = 0; i < 3; i++) await next()
     const path = await selected()
     const all = await rows(page).count()
     expect(all).toBeGreaterThan(6)
@@ -430,12 +436,16 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await calls.count()).toBe(2)
     expect(await calls.first().locator('b[data-kind=retry]').count()).toBe(1)
     const answer = await calls.last().getAttribute('data-path')
-    for (let i = 0; i < all && (await selected()) !== answer; i++) await page.keyboard.press('j')
+    for (let i = 0; i < all && (await selected()) !== answer; i++) await next()
     expect(await selected()).toBe(answer)
     await page.keyboard.press('Enter')
     await page.getByText('It is 84.').waitFor()
     await tabTo(page, page.getByRole('tab', { selected: true }))
-    for (let i = 0; i < 5 && !page.url().includes('tab=prompt'); i++) await page.keyboard.press('ArrowRight')
+    for (let i = 0; i < 5 && !page.url().includes('tab=prompt'); i++) {
+      const before = page.url()
+      await page.keyboard.press('ArrowRight')
+      await expect.poll(() => page.url()).not.toBe(before)
+    }
     const prompt = page.getByTestId('prompt')
     await prompt.getByText('Show 1 message as in the call before').waitFor()
     await expect.poll(() => prompt.locator('ins').count()).toBe(2)
@@ -553,7 +563,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await facts.innerText()).toMatch(/time\s+\d+ ms[\s\S]*waiting\s+11m/u)
     await atEachScreen(page, 'run-waits', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
   })
 
@@ -569,7 +579,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     const scrubber = await page.getByTestId('scrubber').boundingBox()
     await atEachScreen(page, 'run-rewound', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     await enter(page, band.getByRole('button', { name: 'Back to the end' }))
@@ -610,7 +620,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await go.isDisabled()).toBe(true)
     await atEachScreen(page, 'run-fork', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     await dialog.getByLabel('From').selectOption('Before model call 1: script:m')
@@ -717,17 +727,23 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     expect(await yaml.evaluate((box) => box.contains(document.activeElement))).toBe(false)
     await atEachScreen(page, 'run-fork-yaml', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
     await write(
       'workflow: [{ id: other, type: output-generator, config: { template: "{{ $input.messages[0].content }}" } }]',
     )
-    await dialog.getByText('Only the new run has this text.').waitFor()
+    await dialog.getByText('Only the new run and its conversation have this text.').waitFor()
     await dialog.getByLabel('New message').fill('Something else')
     await dialog.getByRole('button', { name: 'Run again' }).click()
     await row(page, 'main/other').waitFor()
     await page.getByText('Something else').first().waitFor()
+    // In the list it has its own message, and its conversation goes on with its text.
+    const { id, title, threadId } = (await server.store.runs.list({ limit: 1 }))[0]!
+    expect([new URL(page.url()).pathname, title]).toEqual([`/runs/${id}`, 'Something else'])
+    const input = { messages: [{ role: 'user', content: 'And then?' }] }
+    const next = await server.runtime.start('a', input, { threadId })
+    expect((await next.result).output).toContain('And then?')
   })
 
   test('a fork of a run that was recorded elsewhere shows what it would set to work, before anybody agrees', async () => {

@@ -21,12 +21,11 @@ export const screens = inBothThemes([1440, 900], [1024, 768], [360, 740])
 /** A desk, a small laptop, a phone, and the desk at a zoom of 200 %. */
 export const roomScreens = inBothThemes([1440, 900], [1024, 768], [390, 844], [720, 450])
 
-/** Each size, and both themes: what fits in one theme fits in the other. */
-const tested = new Set(['1440-light', '1024-dark', '360-dark', '390-light', '720-dark'])
+const folder = process.env['MILLRACE_SCREENS']
+export const takesPictures = folder !== undefined
 
-export function isTested({ name }: Pick<Screen, 'name'>): boolean {
-  return process.env['MILLRACE_SCREENS'] !== undefined || tested.has(name)
-}
+/** Each size, and both themes: what fits in one theme fits in the other. */
+const tested = new Set(['1440-light', '1024-dark', '360-dark'])
 
 /**
  * Shows the page at each size and in both themes, one after the other: of {@link screens} at each size in one of them. With
@@ -38,9 +37,8 @@ export async function atEachScreen(
   look: (screen: Screen) => unknown = () => undefined,
   of = screens,
 ): Promise<void> {
-  const folder = process.env['MILLRACE_SCREENS']
   for (const screen of of) {
-    if (of === screens && !isTested(screen)) continue
+    if (of === screens && !takesPictures && !tested.has(screen.name)) continue
     await page.setViewportSize({ width: screen.width, height: screen.height })
     await page.emulateMedia({ colorScheme: screen.theme, reducedMotion: 'reduce' })
     // Two frames: the layout and what follows it.

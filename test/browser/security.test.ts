@@ -10,7 +10,7 @@ import {
   toolCall,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -150,9 +150,9 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
     const dialog = page.getByRole('dialog', { name: 'Sign in' })
     await dialog.waitFor()
     expect(await page.getByText('assistant').count()).toBe(0)
-    await atEachScreen(page, 'key', async () => {
+    await atEachScreen(page, 'key', async (screen) => {
       expect(await flaws(page)).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, screen)
     })
     // Who is asked types and presses Enter: the field has the focus.
     await page.keyboard.type('not this one')

@@ -11,7 +11,7 @@ import { callers, createTestAccess, headersFor, tokenOf, type TestAccess } from 
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { openProvider } from '../support/oidc-provider.ts'
 import type { TestServer } from '../support/server.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessible, expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { enter } from './keys.ts'
@@ -71,7 +71,7 @@ const look =
       (await flaws(page)).filter((each) => !over.test(each)),
       name,
     ).toEqual([])
-    await expectAccessible(page)
+    await expectAccessibleAt(page, { name })
   }
 
 /** Sessions in a cookie, as those of an OpenID provider: whoever goes to `/auth/login` is alice. */

@@ -7,7 +7,7 @@ import { createTestAccess, headersFor, tokenOf } from '../support/callers.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { toldWords, watchInbox } from '../support/steering.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { answers } from './chat-page.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
@@ -82,7 +82,7 @@ async function send(page: Page, words: string): Promise<void> {
 async function look(page: Page, name: string): Promise<void> {
   await atEachScreen(page, name, async (screen) => {
     expect(await flaws(page), screen.name).toEqual([])
-    await expectAccessible(page)
+    await expectAccessibleAt(page, screen)
   })
   await page.setViewportSize({ width: 1440, height: 900 })
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import type { TestServer } from '../support/server.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen, type Screen } from './screens.ts'
@@ -53,7 +53,7 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
     await expect.poll(() => row.getByRole('cell').nth(3).textContent()).toBe('3')
     const look = async ({ name }: Screen) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     }
     await atEachScreen(page, 'threads', look)
     await page.keyboard.press('j')
@@ -148,7 +148,7 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
     await rowOf('the weather').waitFor()
     const look = async ({ name: screen }: Screen) => {
       expect(await flaws(page), screen).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name: screen })
     }
     await atEachScreen(page, 'chat-list', look)
 

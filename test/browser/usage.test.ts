@@ -7,7 +7,7 @@ import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { agent } from '../support/engine.ts'
 import { timed } from '../support/recorded.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -69,7 +69,7 @@ describe.skipIf(browser === undefined)(`usage${fault}`, () => {
     await expect.poll(() => page.getByRole('table').innerText()).toMatch(/script:m\s+2\s+2,000\s+85%/u)
     await atEachScreen(page, 'thread-cached', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
   })
 

@@ -52,16 +52,21 @@ export async function openTabs(
 
   async function openTab(to = '/'): Promise<Page> {
     const page = await context.newPage()
-    page.on('pageerror', (error) => fault(String(error.stack ?? error)))
-    // Violations of the Content-Security-Policy are errors of the console.
-    page.on('console', (message) => message.type() === 'error' && fault(message.text()))
-    page.on('request', (request) => {
-      const { origin, protocol } = new URL(request.url())
-      if (origin !== server.url && protocol !== 'blob:' && protocol !== 'data:') fault(`asks ${request.url()}`)
-    })
+    watchFaults(page, server.url, fault)
     await page.goto(server.url + to)
     return page
   }
 
   return { page: await openTab(path), openTab }
+}
+
+/** What the browser finds wrong with a page of a server, which asks no other. */
+export function watchFaults(page: Page, url: string, fault: (text: string) => void): void {
+  page.on('pageerror', (error) => fault(String(error.stack ?? error)))
+  // Violations of the Content-Security-Policy are errors of the console.
+  page.on('console', (message) => message.type() === 'error' && fault(message.text()))
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url())
+    if (origin !== url && protocol !== 'blob:' && protocol !== 'data:') fault(`asks ${request.url()}`)
+  })
 }

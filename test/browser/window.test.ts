@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { entriesOf, only, until } from '../support/engine.ts'
 import { startStrictServer, type AskedModel, type StrictAnswer } from '../support/strict-model-server.ts'
-import { expectAccessible } from './axe.ts'
+import { expectAccessibleAt } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
 import { atEachScreen } from './screens.ts'
@@ -75,7 +75,7 @@ workflow:
     await page.locator('[data-piece=summary]').getByText('The code word is heron.').waitFor()
     await atEachScreen(page, 'run-summary', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
     await page.setViewportSize({ width: 1440, height: 900 })
 
@@ -101,7 +101,7 @@ workflow:
     await line.getByText('The code word is heron.').waitFor()
     await atEachScreen(page, 'thread-summary', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
-      await expectAccessible(page)
+      await expectAccessibleAt(page, { name })
     })
   })
 })

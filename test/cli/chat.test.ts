@@ -361,3 +361,32 @@ test('Enter sends a line into the answer that is written; a late one is the next
   expect(requests).toHaveLength(3)
   expect(await rowsOf(cwd)).toHaveLength(2)
 })
+
+test('what a stop has dropped stands at the prompt; a command that is typed into an answer waits for the prompt', async () => {
+  const { flags, requests } = await upstream(async (reply, n) => {
+    reply.say(`told: ${told(reply)}.`)
+    if (n > 1) reply.finish()
+  })
+  const cwd = folder({ 'agents/up.yaml': onUpstream })
+  const server = await serving(flags, { cwd })
+  const chat = onTerminal(['chat', 'up', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+  await chat.until('up> ')
+  chat.type('One\r')
+  await chat.until('told: u One.')
+  chat.type('/help\nTwo\nand')
+  const waiting = async () => {
+    const [{ id }] = (await rowsOf(cwd)) as [RunRow]
+    const view = (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as { waiting?: object[] }
+    return view.waiting?.length
+  }
+  await expect.poll(waiting).toBe(1)
+  chat.type('\u0003')
+  await chat.until('/exit')
+  await chat.until('\u001b[5GTwo and')
+  chat.type(' more\r')
+  await chat.until('Two and more.')
+  await prompted(chat)
+  chat.type('\u0004')
+  await chat.exit
+  expect(requests).toHaveLength(2)
+})

@@ -23,7 +23,7 @@ async function project({ clientId = '' } = {}) {
 }
 
 test('somebody signs in on a terminal; runs of the data folder then use the server, until they sign out', async () => {
-  const { drive, cwd } = await project({ clientId: 'page' })
+  const { issuer, drive, cwd } = await project({ clientId: 'page' })
   const login = millrace(['mcp', 'login', 'drive'], { cwd })
   await login.until('Sign in at ')
   const [, address] = /Sign in at (\S+)/u.exec(login.err)!
@@ -45,7 +45,15 @@ test('somebody signs in on a terminal; runs of the data folder then use the serv
   )
   expect(bytes.some((each) => each.includes(token!.slice(-40)))).toBe(false)
 
-  expect((await ran(['mcp', 'logout', 'drive'], { cwd })).err).toContain('signed out of drive')
+  issuer.interceptRevocation = async () => ({
+    status: 400,
+    body: { error: 'unsupported', error_description: 'At lunch.' },
+  })
+  const out = await ran(['mcp', 'logout', 'drive'], { cwd })
+  expect(out.code).toBe(0)
+  expect(out.err).toContain('signed out of drive')
+  expect(out.err).toContain('did not revoke them: it answered unsupported (At lunch.).')
+  expect(issuer.revocations[0]!.get('token_type_hint')).toBe('refresh_token')
   expect((await ran(['mcp', 'logout', 'drive'], { cwd })).err).toContain('not signed in to drive')
 })
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, ran, serving } from '../support/cli.ts'
+import { startTaskServer } from '../../src/tools/mcp/testing/task-server.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const agent = `workflow:
@@ -75,10 +76,16 @@ describe('millrace show', () => {
       reply.finish()
     })
     onTestFinished(() => upstream.close())
-    const cwd = folder(files('up:m'))
+    const tasks = await startTaskServer({ statusMessage: 'Copies 40 of 100 rows' })
+    onTestFinished(() => tasks.close())
+    const cwd = folder({
+      ...files('up:m'),
+      'agents/slow.yaml': 'workflow: [{ id: copy, type: mcp-tool, config: { server: s, tool: slow } }]',
+      'agents/millrace.config.mjs': `export default { mcpServers: { s: { url: '${tasks.url}' } } }`,
+    })
     const server = await serving(['--endpoint', `up=${upstream.baseURL}`], { cwd })
-    const start = async () => {
-      const body = JSON.stringify({ agentId: 'a', input: { messages: [{ role: 'user', content: 'Hi' }] } })
+    const start = async (agentId = 'a') => {
+      const body = JSON.stringify({ agentId, input: { messages: [{ role: 'user', content: 'Hi' }] } })
       const headers = { 'content-type': 'application/json' }
       return (
         (await (await fetch(`${server.url}/api/runs`, { method: 'POST', headers, body })).json()) as { id: string }
@@ -97,6 +104,11 @@ describe('millrace show', () => {
       )
     gate.resolve()
     await expect.poll(() => show(live)).toMatch(/ {2}completed\n/)
+    const slow = await start('slow')
+    await expect.poll(() => show(slow)).toMatch(/copy +mcp-tool +running: Copies 40 of 100 rows\n/)
+    tasks.set({ status: 'completed', result: { content: [] } })
+    await expect.poll(() => show(slow)).toMatch(/ {2}completed\n/)
+    expect(await show(slow)).not.toContain('Copies')
   })
 
   test('what steps came to that no client is shown: shortened, in full with --full', async () => {

@@ -100,7 +100,7 @@ export default { tools: { count: { parameters, execute } } }
     if (runs.length === 0) await ask()
     return runs[0] ?? {}
   }
-  await expect.poll(async () => (await view()).status, { interval: 20, timeout: 60_000 }).toBe('completed')
+  await expect.poll(async () => (await view()).status, { interval: 100, timeout: 60_000 }).toBe('completed')
   expect(killed).toBe(kills.length)
   const { id } = await view()
   const { text } = (await (await fetch(`${server!.url}/api/runs/${id}`)).json()) as { text: string }
@@ -118,7 +118,7 @@ export default { tools: { count: { parameters, execute } } }
 }
 
 /** Which request of the model kills the server; those after a restart count on. */
-const places = [[1], [2], [3], [4], [5], [6], [2, 4], [3, 6], [1, 3]]
+const places = [[4], [5], [6], [2, 4], [3, 6], [1, 3]]
 
 test.each(places)('SQLite: killed at request %j of the model', (...kills) => survives(kills))
 

@@ -98,7 +98,7 @@ async function ask(thread: string, question: string): Promise<Asked> {
       status: string
       requests: { requestId: string }[]
     }
-  await expect.poll(async () => (await view()).status, { interval: 20 }).toBe('suspended')
+  await expect.poll(async () => (await view()).status, { interval: 50 }).toBe('suspended')
   const [request] = (await view()).requests
   return { thread, run, requestId: request!.requestId }
 }

@@ -53,7 +53,7 @@ async function start(url: string, tool: string, flags: readonly string[]) {
   return {
     view,
     reaches: (status: string) =>
-      vi.waitFor(async () => expect((await view()).status).toBe(status), { timeout: 30_000, interval: 20 }),
+      vi.waitFor(async () => expect((await view()).status).toBe(status), { timeout: 30_000, interval: 50 }),
     async kill() {
       const next = shared ? await open() : undefined
       await server.kill()
@@ -75,7 +75,7 @@ const colour = {
 }
 
 async function task(flags: readonly string[]): Promise<void> {
-  const mcp = await startTaskServer({ pollIntervalMs: 0 })
+  const mcp = await startTaskServer({ pollIntervalMs: 50 })
   clean.push(() => mcp.close())
   const run = await start(mcp.url, 'slow', flags)
   const polls = () => mcp.count('tasks/get')

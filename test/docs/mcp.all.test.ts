@@ -61,7 +61,7 @@ async function say(agentId: string, content: string): Promise<string> {
 }
 const view = async (run: string) => (await (await fetch(`${server.url}/api/runs/${run}`)).json()) as View
 const reaches = (run: string, status: string) =>
-  vi.waitFor(async () => expect((await view(run)).status).toBe(status), { timeout: 30_000, interval: 20 })
+  vi.waitFor(async () => expect((await view(run)).status).toBe(status), { timeout: 30_000, interval: 50 })
 
 async function resultsOf(run: string): Promise<unknown[]> {
   const events = await fetch(`${server.url}/api/runs/${run}/events`, { headers: { accept: 'application/x-ndjson' } })

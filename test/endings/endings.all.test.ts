@@ -93,7 +93,7 @@ describe.each(inProcess)('%s', (event) => {
       const wanted = expected(state, event, protocol)
       if ('why' in wanted) continue
       const status = async () => (await server.store.runs.get(run))!.status
-      await expect.poll(status, { interval: 20 }).toBe(wanted.outcome)
+      await expect.poll(status, { interval: 50 }).toBe(wanted.outcome)
       cells.set(keyOf(state, event, protocol), { end: (await client.end) ?? 'left', outcome: await status() })
     }
     expect(server.reported).toEqual([])
@@ -139,7 +139,7 @@ export default { models: { providers: { scene } }, tools }
       .map((line) => JSON.parse(line) as { type: string })
   for (const { run, state } of standing) {
     const isThere = async () => (await entries(run)).some((entry) => isReached(state, entry))
-    await expect.poll(isThere, { interval: 20 }).toBe(true)
+    await expect.poll(isThere, { interval: 50 }).toBe(true)
   }
   await server.kill()
   const ends = await Promise.all(standing.map(({ end }) => end))

@@ -214,6 +214,20 @@ describe('busy threads', () => {
     expect(await (await again()).result).toMatchObject({ outcome: 'completed', text: 'ok' })
   })
 
+  test('a server that starts does not wait until a thread is free', async () => {
+    const agents = { a: agent('', 'recover: true') }
+    const holding = createTold(() => [text('first '), latch(), finish()])
+    const one = openEngine({ agents, scripts: { m: holding }, keep: true })
+    const how = { threadId: 't', onBusy: 'queue' as const }
+    await one.runtime.start('a', said('one'), how)
+    const last = await one.runtime.start('a', said('two'), how)
+    const gate = latch()
+    const two = openEngine({ agents, scripts: { m: createTold(() => [gate, text('ok'), finish()]) }, dir: one.dir })
+    expect(await two.runtime.recover()).toEqual({ resumed: 2, interrupted: 0 })
+    gate.open()
+    expect(await (await two.runtime.open(last.id))!.result).toMatchObject({ outcome: 'completed', text: 'ok' })
+  })
+
   test('a queue that a crash left goes on in its order, one at a time', async () => {
     const gate = latch()
     const holding = createTold(() => [text('first '), gate, finish()])

@@ -384,6 +384,7 @@ describe('runs of another process', () => {
     'runtime/foreign-run.ts': 'what was accepted',
     'runtime/fork-run.ts': 'forks: acceptForeign',
     'runtime/foreign-programs.ts': 'what a recording would set to work, to show it',
+    'runtime/own-text.ts': 'what a conversation keeps: nothing that was recorded elsewhere',
     'runtime/tell-run.ts': 'whether the run can be told messages; only an active run is, which was accepted',
     'server/mcp/call-result.ts': 'whether the result of a call is JSON, and what it has after its answer',
     'cli/connection/stored-runs.ts': 'whether a run goes on after a crash, to say so',

@@ -102,3 +102,39 @@ describe('a crash behind any entry', () => {
     }
   })
 })
+
+test('a crash within a summary that a refused call has asked for: the call and its summary are made again', async () => {
+  const overflowing = (server: StrictServer): EngineOptions => {
+    const { options } = live(server)
+    const yaml = windowAgent('box:m', skills).replace('{ window: 16k, keep: 4k }', '{}')
+    return { ...options, agents: { a: yaml } }
+  }
+  const start = () => startStrictServer({ window: 16_000, answer: (asked) => readPages(asked, 8) })
+  const server = await start()
+  const engine = createEngine(overflowing(server))
+  const input = { messages: [{ role: 'user', content: firstTask }] }
+  const run = await engine.runtime.start('a', input, { threadId: 't' })
+  expect(await run.result).toMatchObject({ outcome: 'completed' })
+  const whole = await entriesOf(engine.store, run.id)
+  await engine.close()
+  await server.close()
+  const from = only(whole, 'step-start').find(({ stepType }) => stepType === 'summary')!.seq
+  const [made] = only(whole, 'summarized')
+  expect(made).toMatchObject({ reason: 'overflow' })
+  for (let k = from; k < made!.seq; k++) {
+    const where = `cut after ${k}, ${whole[k - 1]!.type} ${whole[k - 1]!.step}`
+    const again = await start()
+    const next = await cutAfter(whole, k, overflowing(again))
+    try {
+      await next.runtime.recover()
+      const result = await (await next.runtime.open(run.id))!.result
+      expect(result, where).toMatchObject({ outcome: 'completed', text: expect.stringContaining('8 pages.') })
+      const entries = await entriesOf(next.store, run.id)
+      // A call that was cut off counts, too.
+      expect(only(entries, 'usage').length, where).toBe(only(entries, 'prompt').length)
+    } finally {
+      await next.close()
+      await again.close()
+    }
+  }
+})

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Entry, EntryOf } from '../../src/part/entry.ts'
+import { progressWords } from '../../src/fold/progress-words.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { pollDelay, pollTimer, retryDelay } from '../../src/tools/mcp/poll-timer.ts'
@@ -114,6 +115,48 @@ describe('a task', () => {
     expect(await run.result).toMatchObject({ outcome: 'completed' })
     const [result] = only(await entriesOf(engine.store, run.id), 'tool-result')
     expect(result).toMatchObject({ isError: true, result: expect.stringMatching(words) })
+  })
+
+  test.each(['a', 'step'])('its words while it works are in the log (%s), and no model is told them', async (id) => {
+    gate = Promise.withResolvers()
+    server.set({ statusMessage: 'Copies\u202e rows' })
+    const engine = open(options())
+    const run = await engine.runtime.start(id, input)
+    await vi.waitFor(() => expect(waited).toHaveLength(1))
+    const path = id === 'a' ? 'main/answer/2' : 'main/answer'
+    const said =
+      id === 'a'
+        ? { type: 'tool-result', toolCallId: 'c1', result: 'Copies rows', preliminary: true }
+        : { type: 'data', name: 'progress', id: path, data: 'Copies rows', transient: true }
+    const told = async () => (await entriesOf(engine.store, run.id)).filter((entry) => progressWords(entry))
+    expect(await told()).toMatchObject([{ step: path, ...said }])
+    server.set(done)
+    gate.resolve()
+    expect(await run.result).toMatchObject({ outcome: 'completed' })
+    expect(await told()).toHaveLength(1)
+    const { text: answer } = await run.result
+    expect(answer).not.toContain('Copies')
+  })
+
+  test('its words are no result: a fork behind them needs the role that has approved the call', async () => {
+    server.set({ statusMessage: 'Copies rows' })
+    const engine = open({
+      ...options(),
+      agents: { a: agent('tools: [{ name: s_slow, approval: { roles: [operator] } }]', 'recover: true') },
+    })
+    const run = await engine.runtime.start('a', input)
+    await run.result
+    const [request] = only(await entriesOf(engine.store, run.id), 'request')
+    const by = { id: 'olga', roles: ['operator' as const] }
+    await engine.runtime.answer(run.id, request!.requestId, { kind: 'approval', approved: true }, { by })
+    const { seq } = await until(engine.store, run.id, (entry) => progressWords(entry) !== undefined)
+    server.set(done)
+    await until(engine.store, run.id, ({ type }) => type === 'run-end')
+    const fork = engine.runtime.fork(run.id, { at: seq, user: { id: 'u', roles: ['user'] } })
+    await expect(fork).rejects.toMatchObject({
+      code: 'bad-fork',
+      message: expect.stringContaining('needs the role operator'),
+    })
   })
 
   test('is not polled before its id is stored', async () => {

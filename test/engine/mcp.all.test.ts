@@ -1,6 +1,7 @@
 /** MCP servers in an agent, as its file names them: the reference server over stdio and over HTTP. */
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createJournal, everything, isAlive, startEverything } from '../../src/tools/mcp/testing/everything.ts'
+import { progressWords } from '../../src/fold/progress-words.ts'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, until, type Engine } from '../support/engine.ts'
 
@@ -63,9 +64,17 @@ workflow:
   - { id: sum, type: mcp-tool, result: sum, config: { server: near, tool: get-sum, input: { a: $input.a, b: 2 } } }
   - { id: say, type: mcp-tool, config: { server: far, tool: echo, input: { message: "so: $sum" } } }`,
         b: `workflow: [${slow}]`,
+        told: `workflow: [${slow.replace('60, steps: 1', '1, steps: 2').replace('far', 'near')}]`,
       },
       mcpServers,
     })
+    const told = await engine.runtime.start('told', {})
+    const { outcome } = await told.result
+    const entries = await entriesOf(engine.store, told.id)
+    expect([outcome, entries.flatMap((entry) => progressWords(entry) ?? [])]).toEqual([
+      'completed',
+      expect.arrayContaining(['1 of 2']),
+    ])
     const done = await (await engine.runtime.start('a', { a: 40 })).result
     expect([done.outcome, done.output]).toEqual(['completed', 'Echo: so: The sum of 40 and 2 is 42.'])
     const run = await engine.runtime.start('b', {})

@@ -1,8 +1,10 @@
-/** A run that starts with its own YAML: whoever goes on with it, goes on with that text, and the next run is the file's again. */
+/** A run that starts with its own YAML: whoever goes on with it, goes on with that text, and so does its conversation, until it is taken back. */
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { afterEach, describe, expect, test } from 'vitest'
 import { finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, openEngine, type EngineOptions } from '../support/engine.ts'
+import type { Entry } from '../../src/part/entry.ts'
+import type { StartOptions } from '../../src/runtime/runtime.ts'
 import { createTold, cutAfter } from '../support/going-on.ts'
 import { toldWords, watchInbox } from '../support/steering.ts'
 
@@ -22,13 +24,15 @@ const options = (more: Partial<EngineOptions> = {}): EngineOptions => ({
   ...more,
 })
 
+const endOf = (entries: readonly Entry[]) => only(entries, 'run-end')[0]!
+
 const close: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const each of close.splice(0)) await each()
 })
 
 describe('a run with its own YAML', () => {
-  test('its start has the text, its forks go on with it, the next run of its thread does not', async () => {
+  test('its start has the text, its forks go on with it, and the file stays as it is', async () => {
     const { runtime, store } = openEngine(options())
     const run = await runtime.start('a', hello, { pipeline: own, threadId: 't' })
     expect((await run.result).text).toBe('I heard Its own.')
@@ -36,10 +40,74 @@ describe('a run with its own YAML', () => {
     expect(start).toMatchObject({ agent: 'a', pipeline: own, ownPipeline: true })
     const fork = await runtime.fork(run.id, { at: 1 })
     expect((await fork.result).text).toBe('I heard Its own.')
-    const next = await runtime.start('a', hello, { threadId: 't' })
-    expect((await next.result).text).toBe('I heard The file.')
-    expect(only(await entriesOf(store, next.id), 'run-start')[0]).not.toHaveProperty('ownPipeline')
     expect(runtime.agents.get('a')!.pipeline.text).toBe(file)
+  })
+
+  test('the conversation keeps it until it gets another, or the file is asked for; other conversations and agents never had it', async () => {
+    const { runtime, store } = openEngine(options({ agents: { a: file, b: file } }))
+    const say = async (agentId: string, threadId: string, more: StartOptions = {}) => {
+      const run = await runtime.start(agentId, hello, { threadId, ...more })
+      const { text: words } = await run.result
+      const [start] = only(await entriesOf(store, run.id), 'run-start')
+      return [words.replace('I heard ', ''), start!.ownPipeline ?? false, run.id] as const
+    }
+    const isOwn = ['Its own.', true, expect.any(String)]
+    const isFile = ['The file.', false, expect.any(String)]
+    const server = { history: 'server' } as const
+    const first = await say('a', 't')
+    expect(first).toEqual(isFile)
+    expect(await say('a', 't', { pipeline: own, ...server })).toEqual(isOwn)
+    expect(await say('a', 't')).toEqual(isOwn)
+    // A branch that goes on before the change, one that begins anew, and one that names no thread.
+    expect(await say('a', 't', { previousRunId: first[2], ...server })).toEqual(isOwn)
+    expect(await say('a', 't', { previousRunId: null, ...server })).toEqual(isOwn)
+    const { threadId: _, ...unnamed } = { threadId: 't', previousRunId: first[2], ...server }
+    expect((await (await runtime.start('a', hello, unnamed)).result).text).toBe('I heard Its own.')
+    expect(await say('b', 't')).toEqual(isFile)
+    expect(await say('a', 't')).toEqual(isOwn)
+    expect(await say('a', 'other')).toEqual(isFile)
+    expect(await say('a', 't', { pipeline: system('Another.') })).toEqual(['Another.', true, expect.any(String)])
+    expect(await say('a', 't')).toEqual(['Another.', true, expect.any(String)])
+    expect(await say('a', 't', { pipeline: null })).toEqual(isFile)
+    expect(await say('a', 't')).toEqual(isFile)
+  })
+
+  test('the conversation of a fork goes on with the text that the fork got, or has of its source; as another agent it is that one’s file', async () => {
+    const { runtime, store } = openEngine(options({ agents: { a: file, b: system('File of b.') } }))
+    const after = async (from: string, more: object) => {
+      const fork = await runtime.fork(from, { at: 1, ...more })
+      await fork.result
+      const { agent: name } = (await store.runs.get(fork.id))!
+      const next = await runtime.start(name, hello, { threadId: fork.threadId })
+      return (await next.result).text
+    }
+    const plain = await runtime.start('a', hello)
+    await plain.result
+    const changed = await runtime.start('a', hello, { pipeline: own })
+    await changed.result
+    expect(await after(plain.id, {})).toBe('I heard The file.')
+    expect(await after(plain.id, { pipeline: own })).toBe('I heard Its own.')
+    expect(await after(changed.id, {})).toBe('I heard Its own.')
+    expect(await after(changed.id, { pipeline: system('Another.') })).toBe('I heard Another.')
+    expect(await after(changed.id, { agent: 'b' })).toBe('I heard File of b.')
+    expect(await after(plain.id, { agent: 'b', pipeline: own })).toBe('I heard Its own.')
+  })
+
+  test('a text that is no longer accepted stops no conversation', async () => {
+    const { runtime, store } = openEngine(options())
+    const first = await runtime.start('a', hello, { pipeline: own, threadId: 't' })
+    await first.result
+    // As an older version has accepted it.
+    const [start] = only(await entriesOf(store, first.id), 'run-start')
+    await store.log.append('old', 1, [{ ...start!, runId: 'old', pipeline: 'workflow: 1' }])
+    await store.log.append('old', 1, [{ ...endOf(await entriesOf(store, first.id)), seq: 2 }])
+    await expect(runtime.start('a', hello, { threadId: 't' })).rejects.toMatchObject({
+      code: 'bad-pipeline',
+      message: expect.stringMatching(/no longer accepts the YAML of this conversation: 1:11 [^]*"pipeline": null/u),
+    })
+    expect((await (await runtime.start('a', hello, { threadId: 't', pipeline: null })).result).text).toBe(
+      'I heard The file.',
+    )
   })
 
   test('a text with mistakes, an input that it does not declare, an agent that is not here: nothing is stored', async () => {

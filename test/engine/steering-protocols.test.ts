@@ -67,4 +67,37 @@ describe.each(strictProtocols)('%s', (protocol) => {
     const results = server.requests[1]!.turns.slice(0, at).flatMap((turn) => turn.results)
     expect(results.map(({ text }) => text).join(' ')).toMatch(/seen.*read/u)
   })
+
+  test('takes two messages behind a round that began without a thought', async () => {
+    const tool = latch()
+    const inbox = watchInbox()
+    const server = await startStrictServer({
+      answer: ({ turns }) =>
+        turns.some(({ role }) => role === 'tool') ? { text: 'Good.' } : { text: 'I look.', calls: [{ name: 'look' }] },
+    })
+    onTestFinished(() => server.close())
+    const { runtime } = openEngine({
+      agents: { a: yaml.replace('[look, read]', '[look]') },
+      tools: {
+        look: {
+          parameters: z.looseObject({}),
+          async execute() {
+            tool.arrive()
+            await tool.opened
+            return 'seen'
+          },
+        },
+      },
+      models: { endpoints: [{ name: 'box', baseURL: server.baseURL, protocol }] },
+      wrapStore: inbox.wrapStore,
+    })
+    const run = await runtime.start('a', { messages: [{ role: 'user', content: 'Hi' }] })
+    await tool.reached
+    await runtime.tell(run.id, { id: 'm1', content: 'Only the last year' })
+    await runtime.tell(run.id, { id: 'm2', content: 'and shorter' })
+    await inbox.heard('m1', 'm2')
+    tool.open()
+    expect(await run.result).toMatchObject({ outcome: 'completed', text: 'I look.Good.' })
+    expect(server.refused).toEqual([])
+  })
 })

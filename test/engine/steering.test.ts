@@ -1,8 +1,9 @@
 /** Messages into a running turn: where the model is told them, what becomes of those that come too late, and that each counts once. */
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import type { Store } from '../../src/part/log.ts'
 import { finish, latch, text, toolCall, type Latch } from '../../src/models/testing/scripted-model.ts'
-import { agent, entriesOf, only, openEngine, until, type EngineOptions } from '../support/engine.ts'
+import { agent, entriesOf, only, openEngine, taken, until, type EngineOptions } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { toldWords, watchInbox } from '../support/steering.ts'
 
@@ -195,6 +196,34 @@ describe('a message into a running turn', () => {
     ])
   })
 
+  test('one that is taken back before its owner has read that is not told', async () => {
+    const withoutClaims = (store: Store): Store => ({
+      ...store,
+      log: {
+        ...store.log,
+        async *inbox(run, options) {
+          for await (const each of store.log.inbox(run, options)) {
+            if (options?.signal === undefined || !each.key.startsWith('settle:')) yield each
+          }
+        },
+      },
+    })
+    const inbox = watchInbox()
+    const { runtime, store, m, tool } = looking({
+      words: opened(),
+      wrapStore: (stored) => inbox.wrapStore(withoutClaims(stored)),
+    })
+    const run = await runtime.start('a', hello)
+    await tool.reached
+    await runtime.tell(run.id, { id: 'm1', content: 'One' })
+    await inbox.heard('m1')
+    await runtime.takeBack(run.id, 'm1')
+    tool.open()
+    expect((await run.result).outcome).toBe('completed')
+    expect(toldWords(m.prompts.at(-1)!).at(-1)).toBe('tool: look')
+    expect(only(await entriesOf(store, run.id), 'message')).toMatchObject([{ id: 'm1', outcome: 'withdrawn' }])
+  })
+
   test('a stop drops what was not delivered, and says so', async () => {
     const { runtime, store, tool, inbox } = looking()
     const run = await runtime.start('a', hello, { threadId: 't' })
@@ -381,6 +410,32 @@ describe('the run that begins with a message', () => {
     await run.result
     const [message] = only(await entriesOf(store, run.id), 'message')
     await expect.poll(async () => (await store.runs.get(message!.runId!))?.status).toBe('completed')
+  })
+
+  test('on a shared store the owner begins it, if the process that posted it while the end was written is gone', async () => {
+    const late = { mode: 'steer', content: 'Late', protocol: 'api', sentAt: 1 }
+    let isPosted = false
+    const shared = (store: Store): Store => ({
+      ...store,
+      fleet: { ...store.fleet, shared: true },
+      log: {
+        ...store.log,
+        async append(run, epoch, given, view) {
+          const entries = taken(given)
+          if (!isPosted && entries.some(({ type }) => type === 'run-end')) {
+            isPosted = true
+            await store.log.post(run, 'message:m9', late)
+          }
+          return store.log.append(run, epoch, entries, view)
+        },
+      },
+    })
+    const { runtime, store } = looking({ tool: opened(), words: opened(), wrapStore: shared })
+    const run = await runtime.start('a', hello, { threadId: 't' })
+    await run.result
+    const titles = async () =>
+      (await store.runs.list({ threadId: 't' })).map(({ title, status }) => `${title} ${status}`)
+    await expect.poll(titles).toEqual(['Late completed', 'Hi completed'])
   })
 
   test('one that nobody saw begins it, once, whoever looks; also at the next start', async () => {

@@ -41,7 +41,7 @@ const runtime = createRuntime({
   models: { endpoints: [{ name: 'up', baseURL }] },
 } as Parameters<typeof createRuntime>[0])
 await runtime.recover()
-const handler = createHandler({ runtime, authorize: () => true, mcp })
+const handler = createHandler({ runtime, authorize: () => true, mcp, edit: true })
 const server = createServer(createNodeListener(handler, (error) => console.error(error)))
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo

@@ -7,9 +7,10 @@ import { describeRedis } from '../support/redis.ts'
 import type { UpstreamReply } from '../support/upstream.ts'
 import { endedRun, entryOf, startFleet, startRun, type Fleet, type Instance } from './fleet.ts'
 
-const cancelAfter = 600
-/** On a busy machine, in ms: a process that could not beat for a second holds every run for read for three. */
-const slack = 3500
+/** Within it a client whose stream broke off comes back, on a busy machine too. */
+const cancelAfter = 1500
+/** On a busy machine, in ms: a process that could not beat for a second holds every run for read for three. Without the policy a run would not end at all. */
+const slack = 8000
 const says = (keys: string) => `${keys}
 recover: true
 workflow: [{ id: answer, type: llm, config: { model: "up:m", stream: true } }]`

@@ -67,8 +67,8 @@ describe('a stream of tasks', () => {
       },
     })
     first.open()
-    await reading.until('"input_required"')
-    const asked = messages().at(-1)!.params!
+    await reading.until(/"input_required"[^]*?\n\n/u)
+    const asked = messages().findLast(({ params }) => params?.['status'] === 'input_required')!.params!
     expect(asked).toMatchObject({ taskId, _meta: { 'io.modelcontextprotocol/subscriptionId': 'sub-1' } })
     const polled = (await askModern(server, 'tasks/get', { taskId }, { capabilities })).result!
     expect(asked['inputRequests']).toEqual(polled['inputRequests'])
@@ -76,7 +76,7 @@ describe('a stream of tasks', () => {
     const inputResponses = { [key!]: { action: 'accept', content: { approved: true } } }
     await askModern(server, 'tasks/update', { taskId, inputResponses }, { capabilities })
     second.open()
-    await reading.until('"completed"')
+    await reading.until(/"completed"[^]*?\n\n/u)
     const { result } = (await askModern(server, 'tasks/get', { taskId }, { capabilities })).result!
     const last = messages().at(-1)!
     expect(last).toMatchObject({ method: 'notifications/tasks', params: { status: 'completed', result } })

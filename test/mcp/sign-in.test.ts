@@ -377,7 +377,7 @@ test('of tokens of our own, and of the secret for them, no byte is stored or ans
       outcome: 'completed',
       text: 'Done: [redacted]',
     })
-    const { token } = drive.calls.at(-1)!
+    const { token } = drive.calls.findLast(({ method }) => method === 'tools/call')!
     const places = [`/api/runs/${run}`, `/api/runs/${run}/events`, `/api/chat`, `/api/runs/${run}/export`]
     const texts = await Promise.all(places.map(async (path) => (await fetch(own.url + path)).text()))
     texts.push(...readdirSync(own.dir).map((file) => readFileSync(join(own.dir, file)).toString('latin1')))

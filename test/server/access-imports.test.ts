@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/scripted.ts'
-import type { Entry } from '../../src/part/entry.ts'
-import { runUserOf } from '../../src/part/principal.ts'
+import type { Entry, EntryOf } from '../../src/part/entry.ts'
+import { plainThread, runUserOf } from '../../src/part/principal.ts'
 import { agent, entriesOf, until } from '../support/engine.ts'
 import { callers, createTestAccess, headersFor } from '../support/callers.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -122,6 +122,66 @@ describe('an operator with recordings of its own', () => {
     expect((await entriesOf(server.store, (await next())!.id))[0]).toMatchObject({
       agent: 'a',
       pipeline: server.runtime.agents.get('a')!.pipeline.text,
+    })
+  })
+
+  test('nor does a turn of its conversation have it, whoever goes on: not as it is, not let go on, not trusted, not forked', async () => {
+    const { server, request } = await forged()
+    const { runtime, store } = server
+    const file = runtime.agents.get('a')!.pipeline.text
+    /** The text of the next turn behind a run. */
+    const next = async (run: string): Promise<unknown> => {
+      const { threadId } = (await store.runs.get(run))!
+      const body = {
+        agentId: 'a',
+        threadId: plainThread(threadId),
+        input: { messages: [{ role: 'user', content: 'On' }] },
+      }
+      const started = await server.post('/api/runs', body, { headers })
+      const { id } = (await started.json()) as { id: string }
+      return (await entriesOf(store, id))[0]
+    }
+    const isFile = expect.objectContaining({ agent: 'a', pipeline: file })
+    expect(await next('mine')).toEqual(isFile)
+    expect(await next('mine')).not.toHaveProperty('ownPipeline')
+    expect(
+      (await server.post('/api/runs/mine/requests/' + request, { approved: true, agentId: 'a' }, { headers })).ok,
+    ).toBe(false)
+    const whole = { agents: runtime.agents, user }
+    const trusted = await runtime.fork('mine', { ...whole, at: 1, trust: true })
+    expect(
+      (await entriesOf(store, trusted.id)).some((entry) => entry.type === 'resume' && entry.pipeline === text),
+    ).toBe(true)
+    expect(await next(trusted.id)).toEqual(isFile)
+    const named = await runtime.fork('mine', { ...whole, at: 1, agent: 'a' })
+    expect(await next(named.id)).toEqual(isFile)
+    // What somebody here has written counts.
+    const given = await runtime.fork('mine', { ...whole, at: 1, pipeline: agent('system: ours') })
+    expect(await next(given.id)).toMatchObject({ pipeline: agent('system: ours'), ownPipeline: true })
+  })
+
+  test('a recording whose continuation claims its own text neither', async () => {
+    const server = await start()
+    const { runtime, store } = server
+    const run = await runtime.start('a', { messages: [{ role: 'user', content: 'ask' }] }, { user, protocol: 'ui' })
+    await until(store, run.id, ({ type }) => type === 'suspend')
+    const [asked] = (await entriesOf(store, run.id)).filter(({ type }) => type === 'request')
+    await runtime.answer(run.id, (asked as EntryOf<'request'>).requestId, { kind: 'approval', approved: false })
+    await until(store, run.id, ({ type }) => type === 'run-end')
+    const entries = await entriesOf(store, run.id)
+    const claims = { agent: 'a', pipeline: text, ownPipeline: true }
+    const lines = asRun(entries, { runId: 'mine', ...claims, forkedFrom: { runId: 'x', seq: 1 } }).map((entry) =>
+      (entry as Entry).type === 'resume' ? { ...entry, ...claims } : entry,
+    )
+    expect(lines.filter((entry) => 'ownPipeline' in entry)).toHaveLength(2)
+    expect((await imported(server, lines)).status).toBe(201)
+    const { threadId } = (await store.runs.get('mine'))!
+    const input = { messages: [{ role: 'user', content: 'On' }] }
+    const next = await server.post('/api/runs', { agentId: 'a', threadId: plainThread(threadId), input }, { headers })
+    const { id } = (await next.json()) as { id: string }
+    expect((await entriesOf(store, id))[0]).toMatchObject({
+      pipeline: runtime.agents.get('a')!.pipeline.text,
+      threadId,
     })
   })
 

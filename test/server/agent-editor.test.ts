@@ -1,4 +1,5 @@
 /** `/api/agents…` for an editor: texts, trees, faults with places, and saving without losing what others wrote. */
+import type { AgentSettings } from '../../src/part/agent-settings.ts'
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -363,7 +364,12 @@ describe('agent editor', () => {
     expect(run.status).toBe(202)
     expect(await send('agents/ask')).toMatchObject({ text: file })
     const own = await send('agents/ask/settings', { changes, text: `# Mine.\n${file}` })
-    expect(own.text).toBe(`# Mine.\n${changed.text}`)
+    expect([own.text, own['settings']]).toEqual([`# Mine.\n${changed.text}`, undefined])
+    // A text without changes: what it has itself.
+    const itself = await send('agents/ask/settings', { changes: [], text: changed.text })
+    const { steps } = itself['settings'] as AgentSettings
+    expect(steps.find(({ path }) => path === 'main/answer')).toMatchObject({ model: 'demo:other', temperature: 0.5 })
+    expect(await send('agents/ask/settings', { changes: [], text: 'workflow: 1' })).not.toHaveProperty('settings')
 
     const wrong = await send('agents/ask/settings', {
       changes: [
@@ -438,10 +444,12 @@ describe('agent editor', () => {
     const first = await send('runs', own)
     expect(first).toMatchObject({ status: 202 })
     expect(await outputOf(first)).toBe('own')
-    // The next turn is that of the file again.
+    // Its conversation goes on with it, until the file is asked for.
     const { threadId } = first
     const next = await send('runs', { agentId: 'plain', threadId })
-    expect([next['threadId'], await outputOf(next)]).toEqual([threadId, 'file'])
+    expect([next['threadId'], await outputOf(next)]).toEqual([threadId, 'own'])
+    expect(await outputOf(await send('runs', { agentId: 'plain', threadId, pipeline: null }))).toBe('file')
+    expect(await outputOf(await send('runs', { agentId: 'plain', threadId }))).toBe('file')
     expect(runtime.agents.get('plain')!.pipeline.text).toBe(say('file'))
 
     expect(await send('runs', { ...own, pipeline: 'workflow: 1' })).toMatchObject({
@@ -452,7 +460,7 @@ describe('agent editor', () => {
       status: 422,
       faults: [{ line: 5 }],
     })
-    for (const pipeline of [1, null]) expect(await send('runs', { ...own, pipeline })).toMatchObject({ status: 400 })
+    expect(await send('runs', { ...own, pipeline: 1 })).toMatchObject({ status: 400 })
     expect(await send('runs', { ...own, agentId: 'none' })).toMatchObject({ status: 404 })
     const key = { 'idempotency-key': 'once' }
     const [one, again, other] = [
@@ -462,7 +470,7 @@ describe('agent editor', () => {
     ]
     expect([again['id'], other.status]).toEqual([one['id'], 422])
     const total = (await runtime.store.runs.list({})).length
-    expect(total).toBe(3)
+    expect(total).toBe(5)
 
     const locked = await serve({ 'plain.yml': say('file') }, { edit: false })
     const refused = await locked.send('runs', own)

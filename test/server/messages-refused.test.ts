@@ -35,6 +35,7 @@ const refused: [object, string][] = [
   [{ messages: hi }, 'model'],
   [{ model: 'a' }, 'messages'],
   [asks({ messages: 'Hi' }), 'messages'],
+  [asks({ pipeline: agent() }), 'pipeline'],
   [asks({ messages: [] }), 'messages'],
   [asks({ messages: ['x'] }), 'messages[0]'],
   [asks({ messages: [{ role: 'tool', content: 'x' }] }), 'messages[0].role'],

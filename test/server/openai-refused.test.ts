@@ -21,6 +21,7 @@ const faults: [object, string, RegExp][] = [
   [{ audio: { voice: 'alloy', format: 'mp3' } }, 'audio', /not supported/u],
   [{ service_tier: 'flex' }, 'service_tier', /not supported/u],
   [{ functions: [] }, 'functions', /Use tools/u],
+  [{ pipeline: agent() }, 'pipeline', /Send it to POST \/api\/chat/u],
   [{ function_call: 'auto' }, 'function_call', /Use tool_choice/u],
   [{ web_search_options: {} }, 'web_search_options', /not supported/u],
   [{ temprature: 1 }, 'temprature', /did you mean "temperature"/u],

@@ -26,6 +26,7 @@ const refused: [object, string | null, string?][] = [
   [{ input: 'Hi' }, 'model'],
   [{ model: 'a' }, 'input'],
   [{ model: 'a', input: 7 }, 'input'],
+  [{ model: 'a', input: 'Hi', pipeline: agent() }, 'pipeline'],
   [{ model: 'a', input: ['x'] }, 'input[0]'],
   [{ model: 'a', input: [{}] }, 'input[0].type'],
   [{ model: 'a', input: [{ role: 'tool', content: 'x' }] }, 'input[0].role'],

@@ -24,7 +24,7 @@ function sizeOf(dir: string): number {
 }
 
 test('Claude Code: each request of 48 KB adds at most 15 KB and twice the new text', { timeout: 120_000 }, async () => {
-  const requests = 200
+  const requests = 100
   const dir = newFolder()
   const server = await startServer({
     agents: { a: agent() },
@@ -67,7 +67,7 @@ test('Claude Code: each request of 48 KB adds at most 15 KB and twice the new te
 })
 
 test('Codex: each request of 40 KB adds at most 15 KB and twice the new text', { timeout: 120_000 }, async () => {
-  const requests = 200
+  const requests = 100
   const dir = newFolder()
   const server = await startServer({
     agents: { a: agent() },

@@ -92,6 +92,23 @@ describe('onBusy: steer', () => {
     ])
   })
 
+  test.each([
+    ['/v1/responses', { input: 'Hi' }, '"type":"response.completed"'],
+    ['/v1/messages', { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100 }, '"type":"message_stop"'],
+  ])('%s: one answer is one run, and a message to the run goes into it', async (path, body, end) => {
+    const { post, tool, newest, posted, m } = await start()
+    const answer = post(path, { model: 'a', stream: true, ...body })
+    await tool.reached
+    const run = await newest()
+    expect((await post(`/api/runs/${run}/messages`, { content: 'Shorter' })).status).toBe(202)
+    await posted(run, 1)
+    tool.open()
+    const said = await (await answer).text()
+    expect(said.split(end)).toHaveLength(2)
+    expect(said).toContain('Told 2.')
+    expect(toldWords(m.prompts.at(-1)!).at(-1)).toBe('user: Shorter')
+  })
+
   test('useChat: a page that is loaded again goes on behind the message', async () => {
     const words = latch()
     const { url, tool, newest, posted } = await start({ top: 'onBusy: steer\nonDisconnect: detach', words })

@@ -124,6 +124,11 @@ describe('test cases', () => {
       tools: [],
     })
     expect(existsSync(join(root, 'tests'))).toBe(false)
+    const input = { messages: [{ role: 'user', content: 'And now?' }] }
+    const own = await send('POST', 'runs', { agentId: 'shop', pipeline: agent('We open at ten.'), input })
+    await until(runtime.store, own['id'], ({ type }) => type === 'run-end')
+    const draft = async (each: string) => (await send('GET', `tests/draft?run=${each}`))['ownPipeline']
+    expect([await draft(run), await draft(own['id'])]).toEqual([undefined, true])
 
     const added = await send('POST', 'tests', { run, name: 'opening hours' })
     expect(added).toMatchObject({ status: 201, id: 'shop/opening-hours', file: 'tests/shop.yaml', started: true })

@@ -11,12 +11,18 @@ export interface ServerChat {
 
 export function createChat(
   url: string,
-  { agentId = 'a', body = {}, ...init }: { agentId?: string; body?: object } & Partial<ChatInit<UIMessage>> = {},
+  {
+    agentId = 'a',
+    body = {},
+    headers = {},
+    ...init
+  }: { agentId?: string; body?: object; headers?: Record<string, string> } & Partial<ChatInit<UIMessage>> = {},
 ): ServerChat {
   const errors: Error[] = []
   const runs: string[] = []
   const transport = new DefaultChatTransport({
     api: `${url}/api/chat`,
+    headers,
     body: { agentId, ...body },
     fetch: async (input, request) => {
       const response = await fetch(input, request)

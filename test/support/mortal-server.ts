@@ -68,7 +68,7 @@ export async function startMortalServer({ boot, spare, onNext }: MortalOptions) 
     async completed(run: string, timeout: number): Promise<RunShown> {
       let shown: RunShown | undefined
       const status = async () => (shown = (await view(run)) ?? shown)?.status
-      await expect.poll(status, { interval: 20, timeout }).toBe('completed')
+      await expect.poll(status, { interval: 100, timeout }).toBe('completed')
       return shown!
     },
     async entries(run: string): Promise<Entry[]> {

@@ -18,7 +18,9 @@ export interface ServerProcess {
 }
 
 export function spawnServer(dir: string, data: string, ...flags: string[]): Promise<ServerProcess> {
-  return spawnServerIn(process.env, dir, data, ...flags)
+  // Its own cache is filled by those that end. One that is killed keeps nothing of what it has compiled.
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env
+  return spawnServerIn(env, dir, data, ...flags)
 }
 
 /** `env`: all variables of its process. */

@@ -34,10 +34,26 @@ export async function startServer(
     maxBodyBytes,
     localOnly = false,
     admission,
+    edit,
+    editToken,
+    agentEditor,
   } = handlerOptions
   const asksWho = handlerOptions.access !== undefined || apiKey !== undefined
   const sockets = createSocketListener(
-    omitUndefined({ runtime, onError, handler, access, asksWho, allowedOrigins, maxBodyBytes, localOnly, admission }),
+    omitUndefined({
+      runtime,
+      onError,
+      handler,
+      access,
+      asksWho,
+      allowedOrigins,
+      maxBodyBytes,
+      localOnly,
+      admission,
+      edit,
+      editToken,
+      agentEditor,
+    }),
   )
   const { shouldUpgradeCallback } = sockets
   const listener = sockets.before(createNodeListener(handler, onError))
@@ -79,10 +95,11 @@ export function readBody(response: Response) {
       return state.text
     },
     /** Reads until the text holds this; throws when the body ends first. */
-    async until(part: string): Promise<string> {
-      while (!state.text.includes(part)) {
+    async until(part: string | RegExp): Promise<string> {
+      const isThere = () => (typeof part === 'string' ? state.text.includes(part) : part.test(state.text))
+      while (!isThere()) {
         const { done, value } = await reader.read()
-        if (done) throw new Error(`the body ended without ${JSON.stringify(part)}: ${state.text}`)
+        if (done) throw new Error(`the body ended without ${String(part)}: ${state.text}`)
         state.text += decoder.decode(value, { stream: true })
       }
       return state.text

@@ -117,6 +117,8 @@ export interface TestDraft {
   answer: string
   hasOutput: boolean
   tools: string[]
+  /** The run had YAML of its own, and the test plays the agent's file. */
+  ownPipeline?: true
   /** Of a run that was recorded elsewhere by another agent: what it names. */
   programs?: string[]
 }

@@ -1,5 +1,5 @@
 /** Makes a test case of a run: a button where it may be made, and a dialog that asks what it checks. */
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { Button } from './Button.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Skeleton } from './Skeleton.tsx'
@@ -7,22 +7,29 @@ import { useMayTest } from './use-may-test.ts'
 
 const AddTestForm = lazy(() => import('./AddTestForm.tsx'))
 
-export function AddTest({ run, isIcon = false }: { run: string; isIcon?: boolean }) {
-  const [isOpen, setOpen] = useState(false)
-  if (!useMayTest()) return null
-  const open = () => setOpen(true)
+export function AddTest({ run }: { run: string }) {
+  const { open, dialog } = useAddTest(run)
+  if (open === undefined) return null
   return (
     <>
-      {isIcon ? (
-        <Button look="quiet" icon="tests" aria-label="Add as test" onClick={open} />
-      ) : (
-        <Button onClick={open}>Add as test</Button>
-      )}
+      <Button look="quiet" icon="tests" aria-label="Add as test" onClick={open} />
+      {dialog}
+    </>
+  )
+}
+
+/** For a menu, with which its dialog must not close. No `open`: it may not be made. */
+export function useAddTest(run: string): { open: (() => void) | undefined; dialog: ReactNode } {
+  const [isOpen, setOpen] = useState(false)
+  if (!useMayTest()) return { open: undefined, dialog: null }
+  return {
+    open: () => setOpen(true),
+    dialog: (
       <Dialog isOpen={isOpen} title="Add as test" onClose={() => setOpen(false)}>
         <Suspense fallback={<Skeleton rows={4} />}>
           <AddTestForm run={run} onClose={() => setOpen(false)} />
         </Suspense>
       </Dialog>
-    </>
-  )
+    ),
+  }
 }

@@ -125,6 +125,11 @@ function Form({ run, draft, onAdded }: { run: string; draft: TestDraft; onAdded(
           </span>
         </label>
       )}
+      {draft.ownPipeline === true && (
+        <p className={css.soft}>
+          This run had settings of its own. The test plays the agent’s file: save them there if they are to be tested.
+        </p>
+      )}
       {programs !== undefined && (
         <div className={css.programs}>
           <p>

@@ -111,7 +111,9 @@ function useFocusAfter(form: RefObject<HTMLFormElement | null>, isEditing: boole
   useEffect(() => {
     if (before.current === isEditing) return
     before.current = isEditing
-    form.current?.querySelector<HTMLElement>(isEditing ? 'textarea, select, input' : '[data-first]')?.focus()
+    const found = isEditing ? ['textarea, select, input', 'a[href]', 'button'] : ['[data-first]']
+    const first = found.map((each) => form.current?.querySelector<HTMLElement>(each)).find(Boolean)
+    first?.focus()
   }, [form, isEditing])
 }
 

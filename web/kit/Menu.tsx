@@ -1,5 +1,5 @@
-/** A button that opens a few more things to do, or to choose. A click beside it, Esc and a button inside close it. */
-import { useId, useRef, type MouseEvent, type ReactNode } from 'react'
+/** A button that opens a few more things to do, or to choose. The arrows move in it; a click beside it, Esc and a button inside close it. */
+import { useId, useRef, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react'
 import { Button } from './Button.tsx'
 import type { IconName } from './Icon.tsx'
 import css from './Menu.module.css'
@@ -22,9 +22,20 @@ export function Menu({ label, icon = 'more', look, isSticky = false, className, 
   const leave = ({ target }: MouseEvent) => {
     if (!isSticky && target instanceof Element && target.closest('button') !== null) box.current?.hidePopover()
   }
+  const press = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step === undefined || box.current?.matches(':popover-open') !== true) return
+    // Fields of a menu have arrows of their own.
+    if ((event.target as Element).matches('input, select, textarea')) return
+    const items = [...box.current.querySelectorAll<HTMLElement>('button:enabled, a[href]')]
+    const at = items.indexOf(document.activeElement as HTMLElement)
+    event.preventDefault()
+    items[(Math.max(at, step === 1 ? -1 : 0) + step + items.length) % items.length]?.focus()
+  }
   return (
     <>
       <Button
+        onKeyDown={press}
         icon={icon}
         {...(look && { look })}
         aria-label={label}
@@ -33,7 +44,7 @@ export function Menu({ label, icon = 'more', look, isSticky = false, className, 
         style={{ anchorName: anchor } as React.CSSProperties}
       />
       {/* Its buttons are what is pressed. */}
-      {/* oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions */}
+      {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions */}
       <div
         id={id}
         ref={box}
@@ -41,6 +52,7 @@ export function Menu({ label, icon = 'more', look, isSticky = false, className, 
         className={css.menu}
         style={{ positionAnchor: anchor } as React.CSSProperties}
         onClick={leave}
+        onKeyDown={press}
       >
         {children}
       </div>

@@ -78,22 +78,29 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
           {request.kind !== 'input' && (!isEditing || word !== undefined) && <Arguments value={request.input} />}
         </div>
         <p id={`${id}-facts`} className={css.facts}>
-          {about}
-          {request.agents !== undefined && (
+          {(about !== undefined || request.agents !== undefined) && (
             <>
-              <b data-testid="asking-agents" title="The agents that lead to this question, the run's own first">
-                {chainWords(request.agents)}
-              </b>
-              {' · '}
+              <span className={css.about}>
+                {about}
+                {about !== undefined && request.agents !== undefined && ' · '}
+                {request.agents !== undefined && (
+                  <b data-testid="asking-agents" title="The agents that lead to this question, the run's own first">
+                    {chainWords(request.agents)}
+                  </b>
+                )}
+              </span>
+              <span className={css.apart}>{' · '}</span>
             </>
           )}
-          <span title={moment(timestamp)}>asked {since(timestamp, now)}</span>
-          {word === undefined && (
-            <>
-              {' · '}
-              <span title={moment(deadline)}>expires {until(deadline, now)}</span>
-            </>
-          )}
+          <span className={css.times}>
+            <span title={moment(timestamp)}>asked {since(timestamp, now)}</span>
+            {word === undefined && (
+              <>
+                {' · '}
+                <span title={moment(deadline)}>expires {until(deadline, now)}</span>
+              </>
+            )}
+          </span>
         </p>
       </div>
       {isOthers && word === undefined ? (

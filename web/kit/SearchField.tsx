@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState, type Ref } from 'react'
+import { useEffect, useRef, useState, type KeyboardEvent, type Ref } from 'react'
 import { Icon } from './Icon.tsx'
 import css from './SearchField.module.css'
 
@@ -10,11 +10,13 @@ interface Props {
   onChange(value: string): void
   /** `/` leads to it. Default true. */
   hasKey?: boolean
+  /** The arrow down leads there: to the first row of what was found. */
+  onDown?: () => void
   ref?: Ref<HTMLInputElement>
 }
 
-/** A field to search in a list. Esc empties it, and then leaves it. */
-export function SearchField({ value, label, onChange, hasKey = true, ref }: Props) {
+/** A field to search in a list. Enter searches at once; Esc empties it, and then leaves it. */
+export function SearchField({ value, label, onChange, hasKey = true, onDown, ref }: Props) {
   const [text, setText] = useState(value)
   const said = useRef(value)
   const change = useRef(onChange)
@@ -35,6 +37,18 @@ export function SearchField({ value, label, onChange, hasKey = true, ref }: Prop
     }, 200)
     return () => clearTimeout(timer)
   }, [text])
+  const press = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.nativeEvent.isComposing) return
+    if (event.key === 'ArrowDown' && onDown !== undefined) onDown()
+    else if (event.key === 'Enter' && text.trim() !== said.current) {
+      said.current = text.trim()
+      onChange(said.current)
+    } else if (event.key === 'Escape') {
+      if (text === '') event.currentTarget.blur()
+      else setText('')
+    } else return
+    event.preventDefault()
+  }
   return (
     <div className={css.field}>
       <Icon name="search" />
@@ -46,12 +60,7 @@ export function SearchField({ value, label, onChange, hasKey = true, ref }: Prop
         aria-label={label}
         aria-keyshortcuts={hasKey ? '/' : undefined}
         onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Escape') return
-          event.preventDefault()
-          if (text === '') event.currentTarget.blur()
-          else setText('')
-        }}
+        onKeyDown={press}
       />
       {hasKey && text === '' && (
         <kbd className={css.key} aria-hidden="true">

@@ -7,8 +7,6 @@ import type { ListHandle } from './VirtualList.tsx'
 
 interface ListKeysOptions {
   rows: readonly { id: string }[]
-  /** The id of the selected row: `sel` of the URL. */
-  sel: string | undefined
   query: Query
   handle: RefObject<ListHandle | null>
   search: RefObject<HTMLInputElement | null>
@@ -16,15 +14,16 @@ interface ListKeysOptions {
   what: string
   open(id: string): void
   loadMore(): void
-  /** Other keys of the list. `select` selects a row by its place. */
-  more?: (select: (index: number) => void, at: number) => Keys
+  /** Other keys of the list. `select` selects a row by its place; `selected` is the id of the selected one. */
+  more?: (select: (index: number) => void, selected: () => string | undefined) => Keys
   /** Besides letting go of the selection. */
   onEscape?: () => void
 }
 
-export function useListKeys(options: ListKeysOptions): void {
-  const { rows, sel, query, handle, search, what, open, loadMore, more, onEscape } = options
-  // A key may come before what the key before it has changed is drawn.
+/** Returns what leads to the first row. */
+export function useListKeys(options: ListKeysOptions): () => void {
+  const { rows, query, handle, search, what, open, loadMore, more, onEscape } = options
+  // `sel` of the address: a key may come before what the key before it has changed is drawn.
   const selected = () => new URLSearchParams(location.search).get('sel') ?? undefined
   const place = (id: string | undefined) => rows.findIndex((row) => row.id === id)
   const select = (index: number) => {
@@ -58,10 +57,11 @@ export function useListKeys(options: ListKeysOptions): void {
           onEscape?.()
         },
       },
-      ...more?.(select, place(sel)),
+      ...more?.(select, selected),
     },
     'List',
   )
+  return () => select(0)
 }
 
 /** The row may come into the page with the next frame. Until then no other row has the focus, which would take Enter. */

@@ -16,20 +16,26 @@ interface Props {
   query: string
   /** The id of the row that is chosen; null if nothing was found. */
   onChosen(id: string | null): void
+  /** All that may be found is here. */
+  onWhole(): void
   onClose(): void
 }
 
-export default function PaletteList({ handle, id, query, onChosen, onClose }: Props) {
+export default function PaletteList({ handle, id, query, onChosen, onWhole, onClose }: Props) {
   const [, navigate] = useLocation()
   // Other words begin at the top again.
   const [wanted, setWanted] = useState({ query, at: 0 })
   const list = useRef<HTMLDivElement>(null)
   const search = searchItem(query)
-  const found = [...matchItems(usePaletteItems(query), query), ...(search === undefined ? [] : [search])]
+  const { items, isWhole } = usePaletteItems(query)
+  const found = [...matchItems(items, query), ...(search === undefined ? [] : [search])]
   const at = wanted.query === query ? Math.min(wanted.at, Math.max(0, found.length - 1)) : 0
   const setAt = (next: number) => setWanted({ query, at: next })
   const chosen = found.length > 0 ? `${id}-${at}` : null
   useEffect(() => onChosen(chosen), [onChosen, chosen])
+  useEffect(() => {
+    if (isWhole) onWhole()
+  }, [onWhole, isWhole])
   useEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
   }, [at, query])

@@ -6,6 +6,7 @@ import { useSignedIn, useThreadName } from '../data/server.ts'
 import { signOut } from '../data/sign-in.ts'
 import { notice } from '../kit/notice.ts'
 import { useAgents } from '../data/hooks.ts'
+import { useMedia } from '../data/media.ts'
 import { useResource } from '../data/resource.ts'
 import { ago } from '../kit/format.ts'
 import { statusWord } from '../kit/status-words.ts'
@@ -16,18 +17,22 @@ import { pastedId, type PaletteItem } from './palette-items.ts'
 import { personOf } from './person-of.ts'
 import { setTheme, themeAfter, useTheme } from './theme.ts'
 
-/** Everything that the palette may find now: what it is asked for decides which are shown. */
-export function usePaletteItems(query: string): PaletteItem[] {
-  const agents = useAgents().value?.agents ?? []
-  const runs = useResource('palette-runs', (signal) => api<{ runs: RunRow[] }>('/api/runs?limit=30', { signal })).value
-  const threads = useResource('palette-threads', (signal) =>
+/** Everything that the palette may find now, and whether all of it is here: what it is asked for decides which are shown. */
+export function usePaletteItems(query: string): { items: PaletteItem[]; isWhole: boolean } {
+  const known = useAgents()
+  const agents = known.value?.agents ?? []
+  const newest = useResource('palette-runs', (signal) => api<{ runs: RunRow[] }>('/api/runs?limit=30', { signal }))
+  const latest = useResource('palette-threads', (signal) =>
     api<{ threads: ThreadRow[] }>('/api/threads?limit=15', { signal }),
-  ).value
+  )
+  const [runs, threads] = [newest.value, latest.value]
   const theme = useTheme()
+  // Where fingers point there may be no keys.
+  const hasKeys = !useMedia('(pointer: coarse)')
   const user = useSignedIn()
   const nameOf = useThreadName()
   const pasted = pastedId(query)
-  return [
+  const items: PaletteItem[] = [
     ...(pasted === undefined
       ? []
       : [
@@ -40,7 +45,7 @@ export function usePaletteItems(query: string): PaletteItem[] {
             href: `/${pasted.kind}s/${pasted.id}`,
           },
         ]),
-    ...rooms,
+    ...rooms.map(({ chord, ...room }) => ({ ...room, ...(hasKeys && chord && { hint: keyLabel(chord) }) })),
     { id: 'beside', group: 'Go to', label: 'Side by side', hint: 'compare models and agents', href: '/beside' },
     ...agents.map(({ id, name = id, description = '' }): PaletteItem => {
       const words = [name === id ? '' : id, description].filter((each) => each !== '').join(' · ')
@@ -49,13 +54,13 @@ export function usePaletteItems(query: string): PaletteItem[] {
         group: 'Agents',
         label: name,
         hint: words,
-        keys: `↵ chat, ⇧↵ file`,
+        ...(hasKeys && { keys: `↵ chat, ⇧↵ file` }),
         href: chatPath(id),
         other: `/agents/${encodeURIComponent(id)}`,
       }
     }),
     { id: 'new', group: 'Do', label: 'New chat', href: '/' },
-    { id: 'link', group: 'Do', label: 'Copy the link to this', hint: keyLabel('y'), run: copyLink },
+    { id: 'link', group: 'Do', label: 'Copy the link to this', ...(hasKeys && { hint: keyLabel('y') }), run: copyLink },
     { id: 'theme', group: 'Do', label: `Theme: ${themeAfter(theme)}`, run: () => setTheme(themeAfter(theme)) },
     { id: 'keys', group: 'Do', label: 'Keys', hint: keyLabel('?'), run: () => show('keys') },
     ...(user === undefined || personOf(user).isGuest ? [] : [signOutItem]),
@@ -74,6 +79,7 @@ export function usePaletteItems(query: string): PaletteItem[] {
       href: `/threads/${encodeURIComponent(id)}`,
     })),
   ]
+  return { items, isWhole: ![known, newest, latest].some(({ isLoading, value }) => isLoading && value === undefined) }
 }
 
 const signOutItem: PaletteItem = {
@@ -83,7 +89,7 @@ const signOutItem: PaletteItem = {
   run: () => void signOut().catch((error: unknown) => notice(messageOf(error))),
 }
 
-const rooms: readonly PaletteItem[] = (
+const rooms: readonly (PaletteItem & { chord?: string })[] = (
   [
     ['Chat', '/', 'c'],
     ['Runs', '/runs', 'r'],
@@ -98,7 +104,7 @@ const rooms: readonly PaletteItem[] = (
   group: 'Go to',
   label,
   href,
-  ...(key === undefined ? undefined : { hint: keyLabel(`g ${key}`) }),
+  ...(key === undefined ? undefined : { chord: `g ${key}` }),
 }))
 
 /** What no list has may be in the texts of all runs. */

@@ -13,6 +13,7 @@ import { openAgents, type AgentFlags } from '../connection/agents.ts'
 import { withFiles } from '../run/input.ts'
 import { printable } from '../terminal/output.ts'
 import { reportRun, runTurn, followStarted } from '../run/follow.ts'
+import { parseChatCommand } from './input.ts'
 import { readTypedLines, type TypedLines } from './typed-lines.ts'
 import type { Ending } from '../process-events.ts'
 
@@ -171,9 +172,15 @@ export async function createConversation(
         const { client, flags: where } = connection
         let run = ''
         let typed: TypedLines | undefined
+        let dropped: readonly string[] = []
+        const send = async (line: string) => {
+          const command = parseChatCommand(line)
+          if (command.type !== 'message') throw new MillraceError('usage', 'Commands wait for the prompt.')
+          return client.tell(run, { content: command.text })
+        }
         const watch = (id: string) => {
           run = id
-          if (context.stdin.isTTY) typed ??= readTypedLines(context, (line) => client.tell(run, { content: line }))
+          if (context.stdin.isTTY) typed ??= readTypedLines(context, send)
         }
         const onAsking = (isAsking: boolean) => (isAsking ? typed?.pause() : typed?.resume())
         const shown = { wire: textWire, ask, showsTools: true, onAsking }
@@ -190,6 +197,7 @@ export async function createConversation(
           })
           files = []
           thread = result.threadId
+          ;({ dropped } = result.followed)
           await note(result, message)
           let last: Omit<typeof result, 'threadId'> = result
           let code = reportRun(context, { ...last, where, isQuiet: true })
@@ -199,6 +207,7 @@ export async function createConversation(
             watch(next)
             last = await followStarted(context, connection, shown, () => Promise.resolve(next))
             due.push(...last.followed.nextRuns)
+            dropped = [...dropped, ...last.followed.dropped]
             const { input: said } = await client.show(next)
             await note(last, ...(said['messages'] as Message[]))
             code ||= reportRun(context, { ...last, where, isQuiet: true })
@@ -206,7 +215,7 @@ export async function createConversation(
           hasFailed ||= code !== 0
           return { ending: last.ending, isWaiting: last.followed.waiting.length > 0 }
         } finally {
-          await typed?.close()
+          await typed?.close(dropped)
         }
       }),
     async close() {

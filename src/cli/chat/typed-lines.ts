@@ -1,6 +1,6 @@
 /**
  * Lines that are typed while an answer is shown: each goes into the running turn. The terminal echoes and edits them itself, so that Ctrl-C stays a
- * signal. What is not finished by Enter stands at the next prompt.
+ * signal. What is not finished by Enter stands at the next prompt, and so does what a stop has dropped.
  */
 import type { CommandContext } from '../context.ts'
 
@@ -8,15 +8,16 @@ export interface TypedLines {
   /** A question of the run reads the keyboard. */
   pause(): void
   resume(): void
-  /** Resolves when all lines were sent. */
-  close(): Promise<void>
+  /** Resolves when all lines were sent. `dropped`: the ids of messages that the run was stopped before. */
+  close(dropped: readonly string[]): Promise<void>
 }
 
-/** `send`: rejects if the run can no longer take the line: then it is the next message. */
-export function readTypedLines({ stdin }: CommandContext, send: (line: string) => Promise<unknown>): TypedLines {
+/** `send`: rejects if the run does not take the line: then it is the next one at the prompt. */
+export function readTypedLines({ stdin }: CommandContext, send: (line: string) => Promise<{ id: string }>): TypedLines {
   let rest = ''
   let isReading = false
   const late: string[] = []
+  const sent = new Map<string, string>()
   const sending = new Set<Promise<unknown>>()
 
   function read(piece: string | Buffer): void {
@@ -24,9 +25,12 @@ export function readTypedLines({ stdin }: CommandContext, send: (line: string) =
     rest = lines.pop()!
     for (const line of lines) {
       if (line.trim() === '') continue
-      const sent = send(line.trim()).catch(() => late.push(line))
-      sending.add(sent)
-      void sent.finally(() => sending.delete(sent))
+      const told = send(line.trim()).then(
+        ({ id }) => void sent.set(id, line.trim()),
+        () => void late.push(line),
+      )
+      sending.add(told)
+      void told.finally(() => sending.delete(told))
     }
   }
 
@@ -48,10 +52,11 @@ export function readTypedLines({ stdin }: CommandContext, send: (line: string) =
   return {
     pause,
     resume,
-    async close() {
+    async close(dropped) {
       pause()
       await Promise.all(sending)
-      const text = late.map((line) => `${line}\n`).join('') + rest
+      const back = dropped.flatMap((id) => sent.get(id) ?? [])
+      const text = late.map((line) => `${line}\n`).join('') + [...back, rest].filter(Boolean).join(' ')
       if (text !== '') stdin.unshift(text)
       rest = ''
     },

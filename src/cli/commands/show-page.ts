@@ -22,9 +22,10 @@ import { messageLine } from '../run/message-line.ts'
 import { answerLine, questionOf } from '../run/requests.ts'
 import { forStream, printable, orphaned, paint, paintStatus } from '../terminal/output.ts'
 import { parentPath, isUnder } from '../../part/path.ts'
-import { formatTable } from '../terminal/table.ts'
+import { cut, formatTable } from '../terminal/table.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { kindOf, type StepKind } from '../../part/step-kind.ts'
+import { progressWords } from '../../fold/progress-words.ts'
 import { createSkillsUsed } from '../../fold/skills-used.ts'
 import { replyMessages } from '../../fold/reply-messages.ts'
 import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
@@ -41,9 +42,9 @@ export async function showRun(
     const view = await connection.view(run.id)
     const isOrphan = (await connection.orphanOutcome({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const { outputs, answers, said, skills } =
+    const { outputs, answers, said, skills, progress } =
       json && !full
-        ? { outputs: [], answers: [], said: [], skills: [] }
+        ? { outputs: [], answers: [], said: [], skills: [], progress: new Map<string, string>() }
         : await readLog(connection.read(run.id, 0, false))
     const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers, skills }) }
     const shown = json
@@ -56,6 +57,7 @@ export async function showRun(
           answers,
           said,
           skills,
+          progress,
           longest: full ? Infinity : shortened,
         })
     context.stdout.write(`${shown}\n`)
@@ -72,13 +74,14 @@ interface PageOptions {
   answers: GivenAnswer[]
   said: BetweenSteps[]
   skills: string[]
+  progress: ReadonlyMap<string, string>
   longest: number
 }
 
 function page(
   context: CommandContext,
   view: RunView,
-  { foreign, isOrphan, where, outputs, answers, said, skills, longest }: PageOptions,
+  { foreign, isOrphan, where, outputs, answers, said, skills, progress, longest }: PageOptions,
 ): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
@@ -87,7 +90,7 @@ function page(
       `${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`,
       ...facts(view, foreign, skills),
     ].join('\n'),
-    section(context, 'Steps', formatSteps(context, withMessages(view, said))),
+    section(context, 'Steps', formatSteps(context, withMessages(view, said), progress)),
     section(
       context,
       'Models',
@@ -182,8 +185,12 @@ function section(context: CommandContext, title: string, text: string): string {
   return text === '' ? '' : `${paint(context, 'bold', title)}\n${text}`
 }
 
-/** The steps of a run as a tree, in the order in which they started. */
-export function formatSteps(context: CommandContext, { steps, status }: RunView): string {
+/** The steps of a run as a tree, in the order in which they started. `progress`: what each says of itself while it goes on. */
+export function formatSteps(
+  context: CommandContext,
+  { steps, status }: RunView,
+  progress: ReadonlyMap<string, string> = new Map(),
+): string {
   const paths = new Set(steps.map(({ path }) => path))
   // The parent of a step is another step; `main` and `after` are not steps. Nor is the run, whose path is its own parent's.
   const parentOf = (path: string) => (path !== '' && paths.has(parentPath(path)) ? parentPath(path) : undefined)
@@ -202,7 +209,7 @@ export function formatSteps(context: CommandContext, { steps, status }: RunView)
         toolName === undefined ? stepType : `${stepType} ${toolName}`,
         duration === undefined ? '' : formatDuration(duration),
         formatTokens(usage),
-        endOf(step, status) + (attempt > 1 ? ` (attempt ${attempt})` : ''),
+        endOf(step, status, progress.get(step.path)) + (attempt > 1 ? ` (attempt ${attempt})` : ''),
       ])
       add(children.get(step.path) ?? [], indent + rest, step.path)
     }
@@ -212,11 +219,21 @@ export function formatSteps(context: CommandContext, { steps, status }: RunView)
   return formatTable(head, rows, { style: (cell, column) => (column === 4 ? paintStatus(context, cell) : cell) })
 }
 
-function endOf({ duration, error, finishReason, answer }: StepView, status: RunView['status']): string {
+function endOf(
+  { duration, error, finishReason, answer }: StepView,
+  status: RunView['status'],
+  says: string | undefined,
+): string {
   if (error !== undefined) return `${error.code}: ${wholeMessage(error)}`
-  if (duration === undefined) return status === 'running' || status === 'suspended' ? status : ''
+  if (duration === undefined) {
+    if (status !== 'running' && status !== 'suspended') return ''
+    return says === undefined ? status : `${status}: ${cut(says, longestProgress)}`
+  }
   return [finishReason, answer && 'answer'].filter(Boolean).join(', ')
 }
+
+/** Columns of what a step says of itself. */
+const longestProgress = 60
 
 /** Step outputs that clients do not see: the messages of their models, and their results. */
 interface StepOutput {
@@ -265,6 +282,8 @@ interface LogParts {
   said: BetweenSteps[]
   /** Those that models have read. */
   skills: string[]
+  /** What a step says of itself, by its path. */
+  progress: Map<string, string>
 }
 
 /** What stands between the steps. */
@@ -296,12 +315,15 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
   const said: BetweenSteps[] = []
   const begun = new Set<string>()
   const used = createSkillsUsed()
+  const progress = new Map<string, string>()
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
     if (type === 'step-start') begun.add(step)
     if (type === 'message' || type === 'summarized') said.push({ entry, behind: begun.size })
     used.apply(entry)
+    const words = progressWords(entry)
+    if (words !== undefined) progress.set(step, words)
     if (type === 'request') asked.set(entry.requestId, entry.toolName)
     if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {
       const { requestId, by, answer, timestamp: at } = entry
@@ -322,7 +344,7 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
     if (messages.length === 0 && result === undefined) return []
     return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
   })
-  return { outputs, answers, said, skills: used.list() }
+  return { outputs, answers, said, skills: used.list(), progress }
 }
 
 /** `longest`: maximum characters of one text. */

@@ -25,8 +25,15 @@ export async function mcpLogIn(context: CommandContext, server: string, flags: F
 
 export async function mcpLogOut(context: CommandContext, server: string, flags: Flags): Promise<void> {
   await withSignIns(context, server, flags, async (signIns) => {
-    const was = await signIns.signOut(server, undefined)
-    say(context, was ? `signed out of ${server}` : `not signed in to ${server}`)
+    const out = await signIns.signOut(server, undefined)
+    say(context, out === undefined ? `not signed in to ${server}` : `signed out of ${server}`)
+    if (out?.notRevoked === undefined) return
+    const { why, detail } = out.notRevoked
+    const said = detail === undefined ? '' : ` (${detail})`
+    say(
+      context,
+      `The tokens count elsewhere until they end. Its authorization server did not revoke them: it ${why}${said}.`,
+    )
   })
 }
 

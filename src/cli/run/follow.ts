@@ -9,6 +9,7 @@ import { MillraceError, wholeMessage } from '../../part/error.ts'
 import type { Wire } from '../../wire/wire.ts'
 import { type Ask, answerLines } from './requests.ts'
 import { messageLine } from './message-line.ts'
+import { progressWords } from '../../fold/progress-words.ts'
 import { summaryWords } from '../../fold/summary-words.ts'
 import { onConsoleLine } from '../terminal/console.ts'
 import { formatDuration } from '../terminal/format.ts'
@@ -42,6 +43,8 @@ export interface Followed {
   handedOver: string[]
   /** The runs that begin with messages for this one. */
   nextRuns: string[]
+  /** The ids of messages that a stop has dropped. */
+  dropped: string[]
   /** The printed answer does not end with a newline yet. */
   isLineOpen: boolean
 }
@@ -71,7 +74,7 @@ export async function followRun(
   const { stdout, stderr } = context
   // The run is followed across suspensions.
   const encoder = wire.createEncoder({ resumedAt: Infinity })
-  const followed: Followed = { waiting: [], handedOver: [], nextRuns: [], isLineOpen: false }
+  const followed: Followed = { waiting: [], handedOver: [], nextRuns: [], dropped: [], isLineOpen: false }
   let isAsking = false
   const progress = createProgress(context, stderr, () => !(followed.isLineOpen && stdout.isTTY) && !isAsking)
   const above = createAgentsAbove()
@@ -132,6 +135,7 @@ export async function followRun(
     else if (entry.type === 'run-end') followed.end = entry
     else if (entry.type === 'message' && entry.runId !== undefined && !followed.nextRuns.includes(entry.runId))
       followed.nextRuns.push(entry.runId)
+    else if (entry.type === 'message' && entry.outcome === 'dropped') followed.dropped.push(entry.id)
     // A fork with another input is suspended without a request, and continues at once.
     else if (entry.type === 'suspend' && entry.seq > after && entry.requests.length > 0) {
       for (const each of open.values()) put(each)
@@ -235,7 +239,7 @@ const silent: Progress = { apply: () => undefined, clear: () => undefined }
 /** `atLineStart`: whether the cursor is at the start of a line. */
 function createProgress(context: CommandContext, stream: Output, atLineStart: () => boolean): Progress {
   if (!stream.isTTY) return silent
-  const running = new Map<string, { what: string; since: number }>()
+  const running = new Map<string, { what: string; since: number; says?: string }>()
   let isShown = false
   let timer: ReturnType<typeof setInterval> | undefined
 
@@ -250,9 +254,11 @@ function createProgress(context: CommandContext, stream: Output, atLineStart: ()
     clear()
     const last = [...running].at(-1)
     if (last === undefined || !atLineStart()) return
-    const [path, { what, since }] = last
+    const [path, { what, since, says }] = last
     const seconds = Math.floor((performance.now() - since) / 1000)
-    const text = printable(`… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`)
+    const text = printable(
+      `… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}${says === undefined ? '' : `  ${says}`}`,
+    )
     // A longer line would wrap, and only its last row could be erased.
     stream.write(paint(context, 'dim', cut(text, (stream.columns || 80) - 1), stream))
     isShown = true
@@ -265,7 +271,12 @@ function createProgress(context: CommandContext, stream: Output, atLineStart: ()
       const { type, step } = entry
       if (type === 'step-start') running.set(step, { what: entry.toolName ?? entry.stepType, since: performance.now() })
       else if (type === 'step-finish') running.delete(step)
-      else return
+      else {
+        const words = progressWords(entry)
+        const known = running.get(step)
+        if (words === undefined || known === undefined) return
+        known.says = words
+      }
       show()
     },
   }

@@ -83,7 +83,8 @@ export async function addFromRun(
   } finally {
     await connection.close()
   }
-  const { file, test } = addCase(casesFolder(dir), logs, { name, cwd: context.path('.') })
+  const { file, test, ownPipeline } = addCase(casesFolder(dir), logs, { name, cwd: context.path('.') })
+  if (ownPipeline) context.stderr.write('The run had YAML of its own; the test plays the file of its agent.\n')
   context.stderr.write(`${printable(`added to ${file.path}:${test.line}: ${test.name}`)}\n`)
   return file
 }

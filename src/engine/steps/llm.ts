@@ -110,6 +110,9 @@ export async function offeredTools(
     const wish = defer ?? scope.mcp?.servers.get(server)?.search ?? 'many'
     for (const [name, implementation] of await mcpToolsOf(scope, path, server, leftOut)) {
       if (wanted?.has(name) === false) continue
+      const other = tools.get(name)?.server
+      if (other !== undefined && other !== server && sayShadowed(scope, name, [server, other], leftOut) !== server)
+        continue
       if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
       const { inline } = how
       const use = { name, ...how }
@@ -119,13 +122,17 @@ export async function offeredTools(
       const runs = mcpRun(name, implementation, use)
       tools.set(name, { spec, use, implementation, runs, server, ...omitUndefined({ inline }) })
     }
-    for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
+    for (const name of wanted ?? []) if (tools.get(name)?.server !== server) refuseLeftOut(leftOut, name)
   }
   for (const use of config.tools) {
     const own = scope.registry.tools.get(use.name)
-    const server = own === undefined ? serverOf(scope, use.name) : undefined
-    const found = server === undefined ? undefined : await mcpToolsOf(scope, path, server, leftOut, use.name)
-    const ofServer = found?.get(use.name)
+    let server: string | undefined
+    let ofServer: McpToolImplementation | undefined
+    for (const each of own === undefined ? serversOf(scope, use.name) : []) {
+      ofServer = (await mcpToolsOf(scope, path, each, leftOut, use.name)).get(use.name)
+      if (ofServer !== undefined) server = each
+      if (ofServer !== undefined || leftOut.has(use.name)) break
+    }
     const implementation = own ?? ofServer
     if (implementation === undefined) {
       refuseLeftOut(leftOut, use.name)
@@ -199,9 +206,9 @@ async function mcpToolsOf(
     scope.emit('', { type: 'warning', code: 'mcp-tool-left-out', message: `${why} Its tools are left out.` })
     return new Map()
   }
-  return readMcpTools(mcpOf(scope), server, scope.signal, ({ code, message, leftOut: name }) => {
+  return readMcpTools(mcpOf(scope), server, scope.signal, ({ code, message, leftOut: name, isOneOfMany }) => {
     if (name !== undefined) leftOut.set(name, message)
-    scope.emit('', { type: 'warning', code, message })
+    if (isOneOfMany !== true) scope.emit('', { type: 'warning', code, message })
   })
 }
 
@@ -210,9 +217,19 @@ function refuseLeftOut(leftOut: ReadonlyMap<string, string>, name: string): void
   if (why !== undefined) throw new MillraceError('bad-tools', `The step names a tool that cannot be used. ${why}`)
 }
 
-/** Of the tool named `server_tool`. */
-function serverOf({ mcp }: Scope, name: string): string | undefined {
-  return mcp?.names.find((each) => name.startsWith(`${each}_`))
+/** Of the tool named `server_tool`: the one with the longest name first, so that the tools of `git_lab` are not those of `git`. */
+function serversOf({ mcp }: Scope, name: string): string[] {
+  const found = mcp?.names.filter((each) => name.startsWith(`${each}_`)) ?? []
+  return found.toSorted((a, b) => b.length - a.length)
+}
+
+/** Two servers have a tool of one name: it is that of the one with the longer name, whatever the order in the file. Returns that one. */
+function sayShadowed(scope: Scope, name: string, servers: [string, string], leftOut: Map<string, string>): string {
+  const [owner, other] = servers.toSorted((a, b) => b.length - a.length) as [string, string]
+  const message = `The tool "${name}" of the MCP server "${other}" is left out: the server "${owner}" has a tool of that name. Rename a server.`
+  leftOut.set(name, message)
+  scope.emit('', { type: 'warning', code: 'mcp-tool-left-out', message })
+  return owner
 }
 
 /** The result of an `llm` step, derived from its replies. */

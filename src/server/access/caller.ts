@@ -73,7 +73,7 @@ export function contextOf(
   }
 }
 
-function editingOf(editing: Editing, principal: Principal): Editing {
+export function editingOf(editing: Editing, principal: Principal): Editing {
   if (decide(principal, 'agents.edit') === 'allow') return editing
   return {
     state: false,

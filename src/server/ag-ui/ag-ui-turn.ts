@@ -14,6 +14,7 @@ import { fromAgUiMessages } from '../../wire/ag-ui/from-ag-ui-messages.ts'
 import { readResume, toolResults, type Resumed } from '../../wire/ag-ui/ag-ui-answers.ts'
 import { bad, toArray, toFields, toString, type Fields } from '../../wire/ui/ui-parts.ts'
 import { optionalText } from '../http/body.ts'
+import { agentOfTurn, readPipeline, type Editor } from '../turn/own-pipeline.ts'
 
 export interface AgUiTurn {
   turn: Turn
@@ -34,7 +35,7 @@ export async function toAgUiTurn(
   { store, redact, roles, threadId: toThread }: Runtime,
   { id: agentId, pipeline }: Agent,
   asked: AgUiRequest,
-  { traceparent, history }: { traceparent?: string | null; history: HistoryPolicy },
+  { traceparent, history, own }: { traceparent?: string | null; history: HistoryPolicy; own: string | null },
 ): Promise<AgUiTurn> {
   const { runId, parentRunId, messages, results, resume, input } = asked
   const threadId = toThread(asked.threadId)
@@ -64,13 +65,27 @@ export async function toAgUiTurn(
     turnKey: keyOf(
       `run:${runId}`,
       messages.findLast(({ role }) => role === 'user'),
+      asked.pipeline,
     ),
+    pipeline: own,
     ...omitUndefined({ traceparent, mcpHeaders: asked.mcpHeaders }),
   }
   const warnings = unknown.map(({ requestId }) => {
     return `resume[] answers the interrupt ${requestId.slice(0, 100)}, which this thread has not asked: ignored.`
   })
   return { turn, messages: fromServer ? undefined : redact(asked.shown), warnings }
+}
+
+/** The agent as a request has it: `forwardedProps.pipeline` is YAML for this run. */
+export async function agentOfRequest(
+  context: Editor & { runtime: Runtime },
+  request: Pick<Request, 'headers'>,
+  file: Agent,
+  { threadId, pipeline }: AgUiRequest,
+): Promise<{ agent: Agent; own: string | null }> {
+  const text = readPipeline(context, request, { pipeline }, { agent: file.id, place: 'forwardedProps.pipeline' })
+  const { agent, pipeline: own } = await agentOfTurn(context, file, { threadId, ...omitUndefined({ pipeline: text }) })
+  return { agent, own }
 }
 
 /**
@@ -143,6 +158,8 @@ export interface AgUiRequest {
   input: Record<string, unknown>
   /** `forwardedProps.mcpHeaders`, which is neither input nor stored. */
   mcpHeaders: unknown
+  /** `forwardedProps.pipeline`, which is no input. Unchecked. */
+  pipeline: unknown
 }
 
 const maxTools = 128
@@ -151,7 +168,7 @@ const maxTools = 128
 export function readRunInput(body: Fields): AgUiRequest {
   const messages = fromAgUiMessages(body['messages'])
   const parentRunId = optionalText(body, 'parentRunId')
-  const { mcpHeaders, ...forwardedProps } = readProps(body['forwardedProps'])
+  const { mcpHeaders, pipeline, ...forwardedProps } = readProps(body['forwardedProps'])
   const state = body['state'] ?? undefined
   return {
     threadId: requiredText(body, 'threadId'),
@@ -169,6 +186,7 @@ export function readRunInput(body: Fields): AgUiRequest {
       ...(state !== undefined && { state }),
     },
     mcpHeaders,
+    pipeline,
   }
 }
 

@@ -13,6 +13,7 @@ import { toAgUiMessages } from '../../wire/ag-ui/to-ag-ui-messages.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { bad, readQuery, preferredType } from '../http/query.ts'
+import { pipelineOfRun } from '../../runtime/own-text.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
 import { threadNamed } from '../routes/existing-thread.ts'
 import { readReplayState, type ReplayState } from '../../delivery/run-reader.ts'
@@ -45,7 +46,7 @@ export async function connectThread(context: RequestContext, request: Request): 
   if (joined === undefined || joined.replayState.isAnswered) return ended(context, row, transport)
   const { wire } = transport
   const options = { ...joined.options, old: protocolVersion === undefined }
-  const policy = interactive.has(row.protocol) ? chatPolicy(runtime, row.agent) : 'detach'
+  const policy = interactive.has(row.protocol) ? chatPolicy(runtime, await pipelineOfRun(runtime, row)) : 'detach'
   const answer = await openDelivery(context, { ...joined, runId: row.id, wire, options, policy })
   return deliveryResponse(wire, row.id, answer)
 }

@@ -7,7 +7,7 @@ export interface Editing {
   /** `token`: the server's token is required. */
   readonly state: boolean | 'token'
   /** Throws `forbidden`. */
-  check(request: Request): void
+  check(request: Pick<Request, 'headers'>): void
 }
 
 export interface EditingOptions {

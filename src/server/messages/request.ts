@@ -9,7 +9,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import { fromMessages, systemText, type SentMessages } from '../../wire/messages/from-messages.ts'
 import type { MessagesOptions } from '../../wire/messages/messages-answer.ts'
-import { toEffort, toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
+import { refusePipeline, toEffort, toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
 import { readModel } from '../openai/request.ts'
 import { readChoice, readFormat, readTools } from './tools.ts'
 
@@ -69,6 +69,7 @@ export interface MessagesContext {
 export function readMessagesRequest(body: Body, { declared, runOf }: MessagesContext): MessagesRequest {
   const given = (name: string) => ownValue(body, name) ?? undefined
   const model = readModel(body)
+  refusePipeline(body, declared)
   if (given('messages') === undefined) throw new BadParameter('messages', 'is missing: an array of {role, content}.')
   const sent = fromMessages(body['messages'], runOf)
   const prompt = given('system') === undefined ? [] : readSystem(body['system'])

@@ -1,5 +1,6 @@
 /** Checks of single parameters, for Chat Completions, Responses and Messages. Each throws a `BadParameter` that names it by its place. */
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
+import { ownValue } from '../../part/own-value.ts'
 import { optionalText } from '../http/body.ts'
 
 export function toText(value: unknown, name: string): string {
@@ -39,4 +40,13 @@ export function header({ headers }: Request, name: string): string | undefined {
   } catch (error) {
     throw new BadParameter(name, (error as Error).message.slice(name.length + 1))
   }
+}
+
+/** Where YAML of one run is not taken: without it the answer would be another one than asked for. */
+export const pipelineCure = 'Send it to POST /api/chat or POST /api/runs.'
+
+/** `declared`: keys that the agent's `input` declares. */
+export function refusePipeline(body: Record<string, unknown>, declared: readonly string[]): void {
+  if (ownValue(body, 'pipeline') == null || declared.includes('pipeline')) return
+  throw new BadParameter('pipeline', `is not supported. ${pipelineCure}`)
 }

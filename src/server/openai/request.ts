@@ -11,7 +11,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { requestKeys } from '../../pipeline/reader.ts'
 import { BadParameter, fromOpenAiMessages } from '../../wire/openai/from-openai-messages.ts'
-import { toFlag, toNumber, toText } from './parameters.ts'
+import { pipelineCure, toFlag, toNumber, toText } from './parameters.ts'
 import { choiceForm, isChoice, readChoice, readFormat, readTools } from './tools.ts'
 import { ownValue } from '../../part/own-value.ts'
 
@@ -111,6 +111,7 @@ const refused: Readonly<Record<string, string>> = {
   functions: 'Use tools.',
   function_call: 'Use tool_choice.',
   audio: 'Answers are text only.',
+  pipeline: pipelineCure,
 }
 
 /** Known hints that are not followed. */

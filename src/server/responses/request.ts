@@ -9,7 +9,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import { fromResponsesInput, type ResponsesInput } from '../../wire/responses/from-responses-input.ts'
 import type { EchoedRequest } from '../../wire/responses/response-object.ts'
-import { toEffort, toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
+import { refusePipeline, toEffort, toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
 import { readModel } from '../openai/request.ts'
 import { UnsupportedParameter } from './error.ts'
 import { readChoice, readFormat, readTools } from './tools.ts'
@@ -94,6 +94,7 @@ export function readResponsesRequest(
 ): ResponsesRequest {
   const given = (name: string) => ownValue(body, name) ?? undefined
   const model = readModel(body)
+  refusePipeline(body, declared)
   for (const [name, { neutral, cure }] of Object.entries(refused)) {
     if (given(name) !== undefined && !neutral.includes(given(name)))
       throw new UnsupportedParameter(name, `is not supported. ${cure}`.trimEnd())

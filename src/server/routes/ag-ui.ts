@@ -8,10 +8,10 @@ import { fromErrorValue } from '../../part/error.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
-import { readRunInput, toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
+import { agentOfRequest, readRunInput, toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
 import { agentCapabilities } from '../ag-ui/capabilities.ts'
 import { connectThread, joinRun, transportOf } from '../ag-ui/connect.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { RequestContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
 import type { Routes } from '../http/routes.ts'
 import { chatPolicy, checkShown } from './chat-request.ts'
@@ -36,12 +36,13 @@ function findAgent({ agents }: Runtime, id: string): Agent {
   return agent
 }
 
-async function postRun(context: HandlerContext, request: Request, agent: Agent): Promise<Response> {
+async function postRun(context: RequestContext, request: Request, file: Agent): Promise<Response> {
   const { runtime, maxBodyBytes } = context
   const asked = readRunInput(await readJson(request, maxBodyBytes))
   const { wire } = await transportOf(request)
   const traceparent = request.headers.get('traceparent')
-  const { turn, messages, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client' })
+  const { agent, own } = await agentOfRequest(context, request, file, asked)
+  const { turn, messages, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client', own })
   const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: { old: asked.old, warnings } })
   const { id: runId } = run
   keepRunning(context.waitUntil(request), run)
@@ -54,7 +55,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
     from,
     ...joined,
     options: { old: asked.old, warnings, ...(how === 'started' && omitUndefined({ messages })), ...joined?.options },
-    policy: chatPolicy(runtime, agent.id),
+    policy: chatPolicy(runtime, agent.pipeline),
     signal: request.signal,
     // The first event is sent at once, even for an agent with only a value.
     streams: true,

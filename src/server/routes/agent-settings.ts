@@ -1,6 +1,6 @@
 /** `/api/agents/:id/settings`: what a chat may change of an agent, and the agent's text with changes. Nothing is written. */
 import { MillraceError } from '../../part/error.ts'
-import type { AgentSettings, SettingFault, StepChange } from '../../part/agent-settings.ts'
+import type { AgentSettings, ChangedText, SettingFault, StepChange } from '../../part/agent-settings.ts'
 import { withFix } from '../../pipeline/fault.ts'
 import { changeSettings, placesOf } from '../../pipeline/change-settings.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -27,18 +27,20 @@ export function mountAgentSettings(routes: Routes, { isPrivate }: HandlerContext
 }
 
 async function getSettings(context: RequestContext, name: string): Promise<Response> {
-  const agent = agentNamed(context, name)
+  return Response.json(await settingsIn(context, agentNamed(context, name)))
+}
+
+async function settingsIn(context: RequestContext, agent: Agent): Promise<AgentSettings> {
   const { runtime, agentEditor } = context
   const isShown = showsTexts(context)
   const settings = await settingsOf(agent, runtime, { known: agentEditor?.names, showsTexts: isShown })
   const file = isShown ? agentEditor?.read(agent.id)?.file : undefined
-  const all: AgentSettings = { ...(file !== undefined && { file }), ...settings }
-  return Response.json(runtime.redact(all))
+  return runtime.redact({ ...(file !== undefined && { file }), ...settings })
 }
 
 /**
  * Body: `{changes, text?}`. Answers with the `text` that the agent would have: that which it is served with, or the one of the request, with the
- * changes; and its `faults`, each with the setting that it is of.
+ * changes; and its `faults`, each with the setting that it is of. Without changes, also with the `settings` that it has.
  */
 async function changedText(context: RequestContext, request: Request, name: string): Promise<Response> {
   context.editing.check(request)
@@ -52,13 +54,15 @@ async function changedText(context: RequestContext, request: Request, name: stri
   // As for its file: a text with a secret is not shown.
   if (context.runtime.redact(text) !== text)
     throw new MillraceError('forbidden', 'The text has a secret of this server.')
-  const { faults } = checkText(context, agent.id, text)
+  const { faults, pipeline } = checkText(context, agent.id, text)
   const places = faults.length === 0 ? [] : placesOf(text, changes)
   const found = faults.map((fault): SettingFault => {
     const place = places.find(({ from, to }) => fault.line >= from && fault.line <= to)
     return { ...withFix(text, fault), ...(place && { step: place.step, setting: place.setting }) }
   })
-  return Response.json({ text, faults: found })
+  const isPlain = changes.length === 0 && faults.length === 0 && pipeline !== undefined
+  const settings = isPlain ? await settingsIn(context, { id: agent.id, pipeline }) : undefined
+  return Response.json({ text, faults: found, ...(settings && { settings }) } satisfies ChangedText)
 }
 
 function agentNamed({ runtime }: RequestContext, name: string): Agent {

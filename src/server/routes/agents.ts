@@ -96,7 +96,7 @@ async function getSchema({ server: { runtime, agentEditor } }: RequestContext): 
 }
 
 /** Without files, an agent is checked alone: any tool name may be valid. */
-export function checkText({ agentEditor }: HandlerContext, id: string, text: string): CheckedText {
+export function checkText({ agentEditor }: Pick<HandlerContext, 'agentEditor'>, id: string, text: string): CheckedText {
   if (agentEditor !== undefined) return agentEditor.check(id, text)
   try {
     return { faults: [], pipeline: parsePipeline(text) }

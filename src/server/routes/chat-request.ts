@@ -2,7 +2,7 @@
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
+import type { DisconnectPolicy, Pipeline } from '../../pipeline/pipeline.ts'
 import { type Turn, turnKey } from '../../runtime/continue.ts'
 import { startersPolicy } from '../../runtime/disconnect-policy.ts'
 import { listedAgents } from '../../runtime/runtime-errors.ts'
@@ -12,7 +12,8 @@ import type { UiOptions } from '../../wire/ui/ui-chunk.ts'
 import { fromClientMessages, toolAnswers } from '../../wire/ui/ui-message.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import { agentOfTurn, readPipeline } from '../turn/own-pipeline.ts'
 import { preferredType, bad } from '../http/query.ts'
 import { optionalText, readJson } from '../http/body.ts'
 
@@ -42,7 +43,14 @@ function optionsOf({ headers }: Request): Partial<UiOptions> {
   return { ui7: headers.get('x-millrace-ui') === '7' }
 }
 
-export async function readChat({ runtime, maxBodyBytes }: HandlerContext, request: Request, wire: Wire): Promise<Turn> {
+/** A chat's turn, and the pipeline that a run of it has. */
+export interface ReadChat {
+  turn: Turn
+  pipeline: Pipeline | undefined
+}
+
+export async function readChat(context: RequestContext, request: Request, wire: Wire): Promise<ReadChat> {
+  const { runtime, maxBodyBytes } = context
   const body = await readJson(request, maxBodyBytes)
   const agentId = optionalText(body, 'agentId')
   if (agentId === undefined) {
@@ -50,7 +58,10 @@ export async function readChat({ runtime, maxBodyBytes }: HandlerContext, reques
     throw new MillraceError('bad-input', `agentId is missing. Known agents: ${known.join(', ') || 'none'}.`)
   }
   const threadId = optionalText(body, 'id')
-  return {
+  const agent = runtime.agents.get(agentId)
+  const text = agent && readPipeline(context, request, body, { agent: agent.id })
+  const now = agent && (await agentOfTurn(context, agent, omitUndefined({ threadId, pipeline: text })))
+  const turn: Turn = {
     agentId,
     messages: fromClientMessages(body['messages']),
     answers: toolAnswers(body['messages']),
@@ -65,19 +76,21 @@ export async function readChat({ runtime, maxBodyBytes }: HandlerContext, reques
       labels: threadId === undefined ? undefined : { chatId: threadId },
       // Message ids are unique only within a thread: some clients count from 1.
       turnKey: threadId === undefined ? undefined : turnKey(body),
+      pipeline: now?.pipeline,
     }),
   }
+  return { turn, pipeline: now?.agent.pipeline }
 }
 
 /** The disconnect policy of a chat. Clients can return to a run only if the store is durable; otherwise it stops. */
-export function chatPolicy({ agents, store }: Runtime, agentId: string): DisconnectPolicy {
-  return startersPolicy(agents.get(agentId)?.pipeline, 'ui', store.durable)
+export function chatPolicy({ store }: Runtime, pipeline: Pipeline | undefined): DisconnectPolicy {
+  return startersPolicy(pipeline, 'ui', store.durable)
 }
 
 /** All other keys of the body are input for the pipeline. */
 function inputOf(body: Record<string, unknown>): Record<string, unknown> {
-  const { agentId, messages, id, trigger, messageId, ...input } = body
-  void [agentId, messages, id, trigger, messageId]
+  const { agentId, messages, id, trigger, messageId, pipeline, ...input } = body
+  void [agentId, messages, id, trigger, messageId, pipeline]
   return input
 }
 

@@ -8,23 +8,23 @@ import { openDelivery } from '../../delivery/open-delivery.ts'
 import { readReplayState } from '../../delivery/run-reader.ts'
 import { fromErrorValue } from '../../part/error.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
+import { pipelineOfRun } from '../../runtime/own-text.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import type { RequestContext } from '../handler-context.ts'
 import { chatPolicy, readChat, readWire, checkShown } from './chat-request.ts'
 import { threadNamed } from './existing-thread.ts'
 
-export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
+export async function postChat(context: RequestContext, request: Request, defaultWire: Wire): Promise<Response> {
   const { runtime } = context
   const { wire, options } = readWire(context, request, defaultWire)
-  const turn = await readChat(context, request, wire)
+  const { turn, pipeline } = await readChat(context, request, wire)
   const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: options })
   const { id: runId } = run
   keepRunning(context.waitUntil(request), run)
-  const pipeline = runtime.agents.get(turn.agentId)?.pipeline
   const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
-  const policy = chatPolicy(runtime, turn.agentId)
+  const policy = chatPolicy(runtime, pipeline)
   const { signal } = request
   const answered = await deliverRun(context, { runId, wire, options, how, from, policy, streams, signal })
   switch (answered.kind) {
@@ -53,7 +53,7 @@ export async function getChatStream(context: RequestContext, request: Request, c
   }
   // A run that was not started by a chat (but by /api/runs or a program) continues when a reader disconnects.
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
-  const policy = isChat ? chatPolicy(runtime, row.agent) : 'detach'
+  const policy = isChat ? chatPolicy(runtime, await pipelineOfRun(runtime, row)) : 'detach'
   const { wire, options } = readWire(context, request, uiWire)
   // The client has the answer up to the message that it sent into it.
   const { turnAt, resumedAt } = replayState

@@ -9,13 +9,13 @@ import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
 import { hashText } from '../http/key.ts'
+import { readPipeline } from '../turn/own-pipeline.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'
 import { bad, readQuery } from '../http/query.ts'
 import { consentIn } from './consent.ts'
 import { existingRun } from './existing-run.ts'
 import { shownThread } from './existing-thread.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
-import { pipelineIn } from './own-pipeline.ts'
 import { protocolOf } from './runs.ts'
 
 const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline', 'trust'])
@@ -39,8 +39,8 @@ export async function forkRun(context: RequestContext, request: Request, source:
   if (typeof at !== 'number') throw bad('at', 'the seq of an entry')
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input)))
     throw bad('input', 'an object')
-  const pipeline = pipelineIn(context, request, body, row.agent)
-  if (pipeline instanceof Response) return pipeline
+  if (body['pipeline'] === null) throw bad('pipeline', 'the YAML of an agent; name the agent with agentId for its file')
+  const pipeline = readPipeline(context, request, body, { agent: row.agent }) ?? undefined
   const consent = consentIn(context, request, body)
   const key = idempotencyKey(request)
   let runId: string | undefined
@@ -49,7 +49,7 @@ export async function forkRun(context: RequestContext, request: Request, source:
     // The same request gets the same fork.
     runId = `run_${(await hashText(`fork\n${source}\n${key}${threadMark(context.principal)}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
   }
-  const own = { pipeline: pipeline?.text, runId, input: input && withMessages(input) }
+  const own = { pipeline, runId, input: input && withMessages(input) }
   const options = { at, protocol, ...consent, ...omitUndefined(own) }
   const run = await runtime.fork(source, options)
   keepRunning(waitUntil, run)

@@ -18,6 +18,7 @@ import type { Rename } from '../live/renames.ts'
 import { createRowFeed, type RowCaller } from '../live/row-feed.ts'
 import { createRunCursor } from '../live/run-cursor.ts'
 import { version } from '../version.ts'
+import { pipelineOfRun } from '../../runtime/own-text.ts'
 import { chatPolicy } from './chat-request.ts'
 
 export function mountLive(routes: Routes, server: HandlerContext): void {
@@ -145,13 +146,15 @@ function readPosition(text: string, name = 'runs'): [string, number] {
 /** Makes the client a reader of these runs, in the sense of `onDisconnect`. */
 async function holdRuns({ runtime }: HandlerContext, ids: readonly string[]): Promise<(() => void)[]> {
   const rows = await Promise.all([...new Set(ids)].map((id) => runtime.store.runs.get(id)))
-  return rows.flatMap((row) => {
-    return row === undefined || hasEnded(row.status) ? [] : [runtime.attach(row.id, policyOf(row))]
+  const held = rows.map(async (row) => {
+    return row === undefined || hasEnded(row.status) ? [] : [runtime.attach(row.id, await policyOf(row))]
   })
+  return (await Promise.all(held)).flat()
 
   /** A run that was not started by a chat continues without readers, unless its agent has a policy. */
-  function policyOf({ agent, protocol }: RunRow): DisconnectPolicy {
-    if (['ag-ui', 'ui', 'text'].includes(protocol)) return chatPolicy(runtime, agent)
-    return runtime.agents.get(agent)?.pipeline.onDisconnect ?? 'detach'
+  async function policyOf(row: RunRow): Promise<DisconnectPolicy> {
+    const pipeline = await pipelineOfRun(runtime, row)
+    if (['ag-ui', 'ui', 'text'].includes(row.protocol)) return chatPolicy(runtime, pipeline)
+    return pipeline?.onDisconnect ?? 'detach'
   }
 }

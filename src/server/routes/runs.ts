@@ -5,6 +5,7 @@ import { MillraceError } from '../../part/error.ts'
 import { hasEnded, runSorts, runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Reply } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
+import { agentOfTurn, readPipeline } from '../turn/own-pipeline.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
@@ -18,7 +19,6 @@ import { consentIn } from './consent.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
 import { shownThread, threadNamed, withShownThread } from './existing-thread.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
-import { pipelineIn } from './own-pipeline.ts'
 import { bad, readQuery, toTime, wholeNumber } from '../http/query.ts'
 import { slicedJson } from '../http/sliced-json.ts'
 
@@ -163,11 +163,11 @@ export async function startRun(context: RequestContext, request: Request): Promi
   const said = messages === undefined ? [] : fromClientMessages(messages)
   const agent = runtime.agents.get(agentId)
   if (agent === undefined) throw unknownAgent(agentId, runtime.agents)
-  const pipeline = pipelineIn(context, request, body, agent.id)
-  if (pipeline instanceof Response) return pipeline
+  const asked = { threadId, previousRunId, pipeline: readPipeline(context, request, body, { agent: agent.id }) }
+  const { agent: now, pipeline } = await agentOfTurn(context, agent, omitUndefined(asked))
   const key = idempotencyKey(request)
   if (key !== undefined) {
-    checkRunInput(pipeline ?? agent.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
+    checkRunInput(now.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
     await bindKey(runtime.store.log, key, body)
   }
   const { run } = await continueOrStart(runtime, {
@@ -179,7 +179,8 @@ export async function startRun(context: RequestContext, request: Request): Promi
     traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
-    ...omitUndefined({ threadId, previousRunId, pipeline: pipeline?.text }),
+    pipeline,
+    ...omitUndefined({ threadId, previousRunId }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
   keepRunning(waitUntil, run)

@@ -183,7 +183,7 @@ async function draftTest(context: RequestContext, url: URL): Promise<Response> {
   if (run === undefined) throw bad('run', 'the id of a run')
   const desk = await deskOf(context)
   const { logs, programs } = await threadOf(context, run)
-  const { id, target, test } = desk.plan(logs, { name: name === '' ? undefined : name })
+  const { id, target, test, ownPipeline } = desk.plan(logs, { name: name === '' ? undefined : name })
   const { expect } = test.turns.at(-1)!
   const [equals] = expect.text?.equals ?? []
   return shownJson(context, {
@@ -195,6 +195,7 @@ async function draftTest(context: RequestContext, url: URL): Promise<Response> {
     answer: equals ?? expect.text?.contains[0] ?? '',
     hasOutput: expect.json !== undefined,
     tools: expect.tools?.calls.map((call) => call.name) ?? [],
+    ...(ownPipeline && { ownPipeline }),
     ...(programs && { programs }),
   })
 }

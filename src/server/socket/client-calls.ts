@@ -63,6 +63,7 @@ export function createClientCalls({ log, runId, signal, onWaiting }: ClientCalls
         }
         break
       case 'tool-result': {
+        if (entry.preliminary === true) break
         const call = calls.get(entry.toolCallId)
         // A client tool call is kept, to report its outcome after a late reply.
         if (call !== undefined && call.requestId === undefined) calls.delete(entry.toolCallId)
@@ -76,7 +77,8 @@ export function createClientCalls({ log, runId, signal, onWaiting }: ClientCalls
     onWaiting(1)
     try {
       const isFate = (entry: Entry) =>
-        (entry.type === 'request' || entry.type === 'tool-result') && entry.toolCallId === toolCallId
+        (entry.type === 'request' || (entry.type === 'tool-result' && entry.preliminary !== true)) &&
+        entry.toolCallId === toolCallId
       const outcome = await awaitEntry(log, runId, isFate, { after: seq, signal })
       if (outcome?.type !== 'request') throw notAsked(toolCallId)
       if (outcome.kind !== 'tool') throw notApproved(toolCallId)

@@ -1,4 +1,5 @@
 /** One run that one client follows: a cursor into its log, read as fast as the connection accepts it. A slow client costs one batch. */
+import type { Editor } from '../turn/own-pipeline.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { openDelivery, type DeliveryContext } from '../../delivery/open-delivery.ts'
 import { readReplayState } from '../../delivery/run-reader.ts'
@@ -133,7 +134,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
 }
 
 /** What the server shares with all sockets, and who this one is. */
-export interface SessionContext extends DeliveryContext {
+export interface SessionContext extends DeliveryContext, Editor {
   /** The client. The runtime is scoped to it. */
   principal: Principal
   admission: Admission | undefined

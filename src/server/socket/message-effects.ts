@@ -7,11 +7,12 @@ import { ownValue } from '../../part/own-value.ts'
 import { plainThread } from '../../part/principal.ts'
 import { listNames } from '../../pipeline/nearest.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
+import { pipelineOfRun } from '../../runtime/own-text.ts'
 import { listedAgents, unknownAgent, unknownRun } from '../../runtime/runtime-errors.ts'
 import type { Agent, AgentSource } from '../../runtime/runtime.ts'
 import { toToolAnswer } from '../../wire/ag-ui/ag-ui-answers.ts'
 import { toCallId } from '../../wire/ag-ui/ag-ui-ids.ts'
-import { readRunInput, toAgUiTurn, type AgUiRequest } from '../ag-ui/ag-ui-turn.ts'
+import { agentOfRequest, readRunInput, toAgUiTurn, type AgUiRequest } from '../ag-ui/ag-ui-turn.ts'
 import { optionalText } from '../http/body.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
 import { messageFields, readMessage } from '../routes/read-message.ts'
@@ -68,7 +69,7 @@ export async function watchRun(
   if (row === undefined) throw unknownRun(name)
   if (after.seq > row.lastSeq) throw bad('after', `at most ${row.lastSeq}, the last entry of run ${name}`)
   await checkCursor(runtime.store.log, row.id, after.seq)
-  const { agent, protocol, owner } = row
+  const { protocol, owner } = row
   const threadId = owner === undefined ? row.threadId : plainThread(row.threadId)
   // The latest one, as the later events name it.
   const label = (await readKept(runtime.store, runId))?.labels?.['runId'] ?? runId
@@ -79,7 +80,7 @@ export async function watchRun(
     after,
     isNew: false,
     options: { old: ownValue(data, 'protocolVersion') === undefined },
-    policy: readProtocols.has(protocol) ? chatPolicy(runtime, agent) : 'detach',
+    policy: readProtocols.has(protocol) ? chatPolicy(runtime, await pipelineOfRun(runtime, row)) : 'detach',
     place: await openPlace(admission, { principal, address: session.address }),
   })
   return { said: { runId: label, threadId, millraceRunId: runId }, begin }
@@ -146,7 +147,7 @@ export async function runAgent(context: SessionContext, session: Session, data: 
   id.catch(() => undefined)
   session.starting.set(label, id)
   try {
-    const { run, how, from, warnings, messages, place } = await begun
+    const { run, how, from, warnings, messages, place, pipeline } = await begun
     const { id: runId } = run
     const threadId = principal.id === '' ? run.threadId : plainThread(run.threadId)
     const said = { runId: label, threadId, millraceRunId: runId }
@@ -155,7 +156,7 @@ export async function runAgent(context: SessionContext, session: Session, data: 
       place?.leave()
       return { said }
     }
-    const policy = chatPolicy(runtime, agent.id)
+    const policy = chatPolicy(runtime, pipeline)
     const after = { seq: how === 'joined' ? 0 : Math.max(0, from - 1) }
     const answered = new Set(asked.results.map(({ toolCallId }) => toolCallId))
     const options = { old, warnings, ...(how === 'started' && omitUndefined({ messages })) }
@@ -176,19 +177,16 @@ export async function runAgent(context: SessionContext, session: Session, data: 
   }
 }
 
-async function begin(
-  { runtime, admission, principal }: SessionContext,
-  session: Session,
-  agent: Agent,
-  asked: AgUiRequest,
-) {
+async function begin(context: SessionContext, session: Session, file: Agent, asked: AgUiRequest) {
+  const { runtime, admission, principal } = context
   const caller = { principal, address: session.address }
   const limited = await admission?.start(caller)
   if (limited !== undefined) throw limited
   const place = await openPlace(admission, caller)
   try {
-    const { turn, ...shown } = await toAgUiTurn(runtime, agent, asked, { history: 'server' })
-    return { ...(await continueOrStart(runtime, turn)), ...shown, place }
+    const { agent, own } = await agentOfRequest(context, session.requests, file, asked)
+    const { turn, ...shown } = await toAgUiTurn(runtime, agent, asked, { history: 'server', own })
+    return { ...(await continueOrStart(runtime, turn)), ...shown, place, pipeline: agent.pipeline }
   } catch (error) {
     place?.leave()
     throw error

@@ -12,7 +12,9 @@ import { createDrain, followRun, type FollowedRun, type SessionContext, emitEven
 import { type Position, bad, requiredText, type Data, type MessageReply } from './message.ts'
 import { fromPromises, nextPiece, sourceOf, type BodySource } from '../../delivery/streamed-body.ts'
 import { ownValue } from '../../part/own-value.ts'
+import { PipelineError } from '../../pipeline/fault.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
+import type { Fault } from '../../pipeline/pipeline.ts'
 import { editTokenHeader } from '../http/editing.ts'
 import { noteAddress } from '../http/incoming-request.ts'
 
@@ -144,10 +146,11 @@ export async function openPlace(admission: Admission | undefined, caller: Reques
 export function toldError(
   error: unknown,
   onError: (error: unknown) => void,
-): { message: string; code: string; retryAfter?: number } {
+): { message: string; code: string; retryAfter?: number; faults?: readonly Fault[] } {
   if (!(error instanceof MillraceError)) onError(error)
   const { code, message, retryAfter } = toMillraceError(error, 'internal')
-  return { message, code, ...(retryAfter !== undefined && { retryAfter }) }
+  const faults = error instanceof PipelineError && { faults: error.faults }
+  return { message, code, ...(retryAfter !== undefined && { retryAfter }), ...faults }
 }
 
 /**
@@ -157,6 +160,8 @@ export function toldError(
 interface PassedRequests {
   /** Number of streaming responses. */
   readonly size: number
+  /** Those that say who the client is, and whether it may edit agents. */
+  readonly headers: Headers
   pass(data: Data): Promise<MessageReply>
   /** Later requests are made with this token. */
   renew(token: string): void
@@ -182,16 +187,24 @@ const passedHeaders = [
   editTokenHeader,
 ] as const
 
-/** The headers of a handshake that say who the client is, with its token as one of them. */
-export function headersOf({ headers: given }: Pick<Socket['handshake'], 'headers'>, token: unknown): Headers {
+/** The headers of a handshake that say who the client is and whether it may edit agents, with its tokens among them. */
+export function headersOf(
+  { headers: given, auth }: Pick<Socket['handshake'], 'headers' | 'auth'>,
+  token: unknown,
+): Headers {
   const { host = 'localhost', origin, cookie } = given
+  const { editToken } = auth as { editToken?: unknown }
   const headers = new Headers({ host })
   if (origin !== undefined) headers.set('origin', origin)
   if (cookie !== undefined) headers.set('cookie', cookie)
   // A server that does not ask accepts any token: one that no header can contain is dropped.
-  if (typeof token === 'string' && isHeaderValue.test(token) && token.trim() === token)
-    headers.set('authorization', `Bearer ${token}`)
+  if (isToken(token)) headers.set('authorization', `Bearer ${token}`)
+  if (isToken(editToken)) headers.set(editTokenHeader, editToken)
   return headers
+}
+
+function isToken(value: unknown): value is string {
+  return typeof value === 'string' && isHeaderValue.test(value) && value.trim() === value
 }
 
 function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
@@ -285,6 +298,9 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
   return {
     get size() {
       return streams.size
+    },
+    get headers() {
+      return identity
     },
     pass,
     renew(token) {

@@ -1,4 +1,5 @@
 import type { DeliveryContext } from '../../delivery/open-delivery.ts'
+import type { AgentEditor } from '../../project/agent-editor.ts'
 import type { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler-context.ts'
 import type { Access } from '../access/access.ts'
@@ -18,6 +19,10 @@ export interface SocketOptions extends Omit<DeliveryContext, 'keepAliveMs'> {
   maxBodyBytes?: number
   /** The same object as the handler's. */
   admission?: Admission
+  /** As for the handler. */
+  edit?: boolean
+  editToken?: string
+  agentEditor?: AgentEditor
   /** As for the handler: messages are refused while it returns an error. */
   draining?: () => MillraceError | undefined
 }

@@ -11,6 +11,8 @@ import type { AgentSource } from '../../runtime/runtime.ts'
 import { scopeRuntime } from '../../access/scope-runtime.ts'
 import { createSocketAccess, type SocketAccess } from './socket-access.ts'
 import { ownValue } from '../../part/own-value.ts'
+import { editingOf } from '../access/caller.ts'
+import { createEditing } from '../http/editing.ts'
 import { recordAudit } from '../routes/audit.ts'
 import type { SessionContext } from './followed-run.ts'
 import { abortRun, answerCall, messageActions, runAgent, sendMessage, watchRun } from './message-effects.ts'
@@ -63,11 +65,13 @@ export function createSocketServer(options: SocketOptions): SocketServer {
   const { runtime, onError, access, allowedOrigins = [], maxBodyBytes = 4 * 1024 * 1024 } = options
   const sessions = new Map<Socket, Client>()
   const closing = new AbortController()
+  const editing = createEditing({ ...options, ownPageOnly: options.localOnly })
   let waiting = 0
   const shared = {
     onError,
     keepAliveMs: 0,
     admission: options.admission,
+    agentEditor: options.agentEditor,
     handler: options.handler,
     signal: closing.signal,
     onWaiting: (change: 1 | -1) => void (waiting += change),
@@ -81,7 +85,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
         recordAudit({ store: runtime.store, onError }, row)
       },
     })
-    return { ...shared, principal, runtime: scoped }
+    return { ...shared, principal, runtime: scoped, editing: editingOf(editing, principal) }
   }
 
   const io = new Server({

@@ -109,6 +109,65 @@ export function forkContract(current: () => Store): void {
       expect(since.map(({ id }) => id).toSorted()).toEqual(['going', 'waiting'])
     })
 
+    test('that is asked something else is called by that, and is found by its own words alone', async () => {
+      const asks = (words: string) => ({ messages: [{ role: 'user', content: words }] })
+      const resume = (seq: number, more: object) => entry(seq, { type: 'resume', protocol: 'api', ...more })
+      const long = `Ünder ${'the bridge'.repeat(9)}`
+      await store.log.append('r', 1, [
+        startEntry('r', { input: { ...asks('A week in Rome'), city: 'Rome' } }),
+        other(2),
+      ])
+      for (const run of ['same', 'asked', 'both', 'file', 'one']) {
+        await store.log.fork('r', 2, run)
+        await store.log.claim(run, 1)
+      }
+      await store.log.append('same', 2, [resume(3, { input: { city: 'Oslo', messages: [] } }), other(4)])
+      await store.log.append('asked', 2, [resume(3, { input: asks('A DAY in Oslo') }), other(4)])
+      await store.log.append('both', 2, [resume(3, { input: asks(long), agent: 'guide', pipeline: 'p' })])
+      const image = { type: 'file', mediaType: 'image/png', data: 'AAAA' }
+      await store.log.append('file', 2, [resume(3, { input: { messages: [{ role: 'user', content: [image] }] } })])
+      await store.log.append('one', 2, [resume(3, { input: asks('First') }), resume(4, { input: asks('A year') })])
+      // A fork of a fork has what this one was asked, and its end changes nothing.
+      await store.log.fork('asked', 3, 'again')
+      await store.log.append('asked', 2, [endEntry(5)])
+      const found = async (q: string) => (await store.runs.list({ q })).map(({ id }) => id).join(' ')
+      const look = async () => {
+        const titles = (await store.runs.list()).map(({ id, title }) => `${id}: ${title}`)
+        expect(titles).toEqual([
+          'again: A DAY in Oslo',
+          'one: A year',
+          'file: undefined',
+          `both: ${long}`,
+          'asked: A DAY in Oslo',
+          'same: A week in Rome',
+          'r: A week in Rome',
+        ])
+        expect([await found('rome'), await found('week'), await found('oslo'), await found('a day')]).toEqual([
+          'same r',
+          'same r',
+          'again asked',
+          'again asked',
+        ])
+        expect([await found('ün bridgethe'), await found('first'), await found('year'), await found('')]).toEqual([
+          'both',
+          '',
+          'one',
+          'again one file both asked same r',
+        ])
+        expect((await store.runs.list({ search: 'oslo' })).map(({ id }) => id)).toEqual(['again', 'asked'])
+        expect((await store.runs.list({ agent: 'guide' })).map(({ id }) => id)).toEqual(['both'])
+      }
+      await look()
+      if (store.records !== undefined) {
+        await store.records.reindex()
+        await look()
+      }
+      await store.log.append('one', 2, [endEntry(5)])
+      if (store.upkeep === undefined) return
+      expect(await store.upkeep.drop('one')).toBe(true)
+      expect([await found('year'), await found('a')]).toEqual(['', 'again asked same r'])
+    })
+
     test('can be followed, also by readers that came earlier; only its own entries are changes', async () => {
       await store.log.append('r', 1, exampleRun('r'))
       const position = await store.log.position()

@@ -9,7 +9,7 @@ import { admitEntries, isSameEntry } from '../check-append.ts'
 import { encodeMessage } from '../encode.ts'
 import { indexAfter } from '../live-tail-cache.ts'
 import { fold } from '../run-query.ts'
-import { dueAt, foldRow, hasOnlyGrown, type StoredRow } from '../run-row.ts'
+import { dueAt, foldRow, hasOnlyGrown, isRenamed, type StoredRow } from '../run-row.ts'
 import { entriesLost } from '../store-error.ts'
 import type { Pages } from './pages.ts'
 import type { Rows, StoredRun } from './rows.ts'
@@ -65,7 +65,7 @@ export function appendOperation(
   shared: SharedLines | undefined,
   { whole = false } = {},
 ): string[] {
-  const isGrown = !whole && before !== undefined && before.agent === row.agent && hasOnlyGrown(before, row)
+  const isGrown = !whole && before !== undefined && hasOnlyGrown(before, row)
   return operation('append', [
     run,
     row.epoch,
@@ -87,7 +87,7 @@ export function indexed(before: StoredRow | undefined, row: StoredRow): string[]
     const { agent, threadId, startedAt, title = '', owner = '', tenant = '' } = row
     return [agent, threadId, String(startedAt), fold(title), owner, tenant]
   }
-  return before.agent === row.agent ? [] : [before.agent, row.agent]
+  return isRenamed(before, row) ? [before.agent, row.agent, fold(row.title ?? '')] : []
 }
 
 export interface AppendRequest {

@@ -98,6 +98,19 @@ local function checkIndex(agent, thread, status, user, tenant)
   checkSets('runs', 'ids', 'words', 'agent:' .. agent, 'thread:' .. thread, 'status:' .. status, unpack(setsOf(user, tenant)))
 end
 
+local function addTitle(run, n, title)
+  for _, piece in ipairs(piecesOf(title)) do
+    redis.call('ZADD', T .. ':word:' .. piece, n, run)
+    if redis.call('ZCARD', T .. ':word:' .. piece) == 1 then redis.call('ZADD', T .. ':words', startsOf(piece, 2)) end
+  end
+end
+local function dropTitle(run, title)
+  for _, piece in ipairs(piecesOf(title)) do
+    redis.call('ZREM', T .. ':word:' .. piece, run)
+    if redis.call('EXISTS', T .. ':word:' .. piece) == 0 then redis.call('ZREM', T .. ':words', startsOf(piece, 1)) end
+  end
+end
+
 -- started: epoch ms. title: in lower case, or empty. user, tenant: whom it belongs to; empty, or nil from an older version: no one.
 local function enterRun(run, n, agent, thread, status, started, title, user, tenant)
   redis.call('HSET', T .. ':run:' .. run, 'n', n, 'agent', agent, 'thread', thread, 'status', status, 'started', started, 'title', title)
@@ -109,10 +122,7 @@ local function enterRun(run, n, agent, thread, status, started, title, user, ten
   if user and user ~= '' then redis.call('HSET', T .. ':run:' .. run, 'user', user) end
   if tenant and tenant ~= '' then redis.call('HSET', T .. ':run:' .. run, 'tenant', tenant) end
   for _, set in ipairs(setsOf(user, tenant)) do redis.call('ZADD', T .. ':' .. set, n, run) end
-  for _, piece in ipairs(piecesOf(title)) do
-    redis.call('ZADD', T .. ':word:' .. piece, n, run)
-    if redis.call('ZCARD', T .. ':word:' .. piece) == 1 then redis.call('ZADD', T .. ':words', startsOf(piece, 2)) end
-  end
+  addTitle(run, n, title)
   local ahead = math.max(0, started - toMs(n))
   local isFirst = redis.call('ZCARD', T .. ':runs') == 1
   local most = isFirst and 0 or readAhead()
@@ -129,6 +139,16 @@ local function moveRun(run, what, from, to)
   redis.call('ZADD', T .. ':' .. what .. ':' .. to, redis.call('ZSCORE', T .. ':runs', run) or nextN(), run)
 end
 
+-- title: in lower case, or empty. nil from an older version: as it was.
+local function renameRun(run, title)
+  local key = T .. ':run:' .. run
+  local before = redis.call('HGET', key, 'title') or ''
+  if not title or title == before then return end
+  dropTitle(run, before)
+  redis.call('HSET', key, 'title', title)
+  addTitle(run, redis.call('ZSCORE', T .. ':runs', run) or nextN(), title)
+end
+
 -- Removes a run from all keys but the inbox of its thread and the changes, which are skipped when they are read.
 local function dropRun(run)
   local key = T .. ':run:' .. run
@@ -140,10 +160,7 @@ local function dropRun(run)
     redis.call('ZREM', T .. ':' .. set, run)
   end
   hint('ZREM', 'due', run)
-  for _, piece in ipairs(piecesOf(title or '')) do
-    redis.call('ZREM', T .. ':word:' .. piece, run)
-    if redis.call('EXISTS', T .. ':word:' .. piece) == 0 then redis.call('ZREM', T .. ':words', startsOf(piece, 1)) end
-  end
+  dropTitle(run, title or '')
   if owner and owner ~= '' then hint('SREM', 'owned:' .. owner, run) end
   releaseTexts(run)
   redis.call('UNLINK', key, T .. ':log:' .. run, T .. ':inbox:' .. run, T .. ':messages:' .. run)

@@ -13,7 +13,7 @@ import { startHousekeeping } from '../../record/housekeeping.ts'
 import { archiveRuns, compactRuns, pruneRuns } from '../../record/upkeep.ts'
 import { openArchive, type Archive } from '../archive/archive.ts'
 import { collect, live, readAll } from '../contract/tools.contract.ts'
-import { exampleRun, noon, startEntry } from '../example-run.contract.ts'
+import { endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
 import { verify } from '../ndjson.ts'
 import { partitionOf } from './keys.ts'
 import { redisStore, type RedisOptions } from './redis-store.ts'
@@ -369,6 +369,31 @@ describeRedis('upkeep of Redis', (redis) => {
     expect(await store.upkeep!.expired(Infinity)).toEqual({ runs: [{ id: 'r', bytes: expect.any(Number) as number }] })
     expect(await store.upkeep!.drop('r')).toBe(true)
     expect(await readAll(await open(), 'f')).toEqual(entries)
+  })
+
+  test('a fork that is asked something else is indexed by its own words, and leaves none', async () => {
+    const asks = (content: string) => ({ messages: [{ role: 'user', content }] })
+    await store.log.append('r', 1, [
+      startEntry('r', { input: asks('The time') }),
+      entry(2, { type: 'suspend', requests: [] }),
+    ])
+    // In a partition of its own.
+    const fork = ['f', 'g'].find((run) => partitionOf(run) !== partitionOf('r'))!
+    const words = async () => {
+      const place = `:${partitionOf(fork)}}:word:`
+      return (await keys()).flatMap((key) =>
+        key.includes(place) ? [key.slice(key.indexOf(place) + place.length)] : [],
+      )
+    }
+    await store.log.fork('r', 2, fork)
+    expect((await words()).toSorted()).toEqual(['the', 'time'])
+    await store.log.claim(fork, 1)
+    const resume = entry(3, { type: 'resume', protocol: 'api', input: asks('The weather') })
+    expect(await store.log.append(fork, 2, [resume])).toBe('stored')
+    expect((await words()).toSorted()).toEqual(['the', 'weather'])
+    await store.log.append(fork, 2, [endEntry(4)])
+    expect(await store.upkeep!.drop(fork)).toBe(true)
+    expect(await words()).toEqual([])
   })
 
   test('what nobody needs any more goes: old changes, records of dead processes, deletions that were cut off', async () => {

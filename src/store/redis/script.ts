@@ -35,7 +35,7 @@ function ops.append()
   local run, epoch, process = take(), take(), take()
   local before, last, when, lines = take(), take(), take(), take()
   local status, row, due = take(), take(), take()
-  -- Of a new run: agent, thread, start, title in lower case, owner, tenant. Of one that goes on as another agent: from and to.
+  -- Of a new run: agent, thread, start, title in lower case, owner, tenant. Of a fork that was changed: its agent before and now, and its title.
   local index = takeList()
   local viewSeq, view = take(), take()
   -- The entries as they are stored, if that is not as they are published.
@@ -52,6 +52,7 @@ function ops.append()
   elseif before ~= '0' then return 0 end
   if roots and not haveTexts(run, roots, given) then return 2 end
   if not known[1] then checkIndex(index[1], index[2], status, index[5], index[6])
+  elseif #index > 0 then checkSets('runs', 'words', 'agent:' .. index[2], 'status:' .. status)
   elseif status ~= '' and status ~= known[3] then checkSets('runs', 'status:' .. status) end
   if not roots then redis.call('XADD', T .. ':log:' .. run, last .. '-0', 'e', stored)
   else
@@ -68,7 +69,10 @@ function ops.append()
     enterRun(run, n, index[1], index[2], status, index[3], index[4], index[5], index[6])
     for _, kind in ipairs({ ':inbox:', ':messages:' }) do redis.call('PERSIST', T .. kind .. run) end
   else
-    if #index > 0 then moveRun(run, 'agent', index[1], index[2]) end
+    if #index > 0 then
+      moveRun(run, 'agent', index[1], index[2])
+      renameRun(run, index[3])
+    end
     if status ~= '' then moveRun(run, 'status', known[3], status) end
   end
   if status == '' then status = known[3] end

@@ -9,7 +9,7 @@ import { encodeTick, encodeMessage } from '../encode.ts'
 import type { Puller } from '../follow.ts'
 import { createRowCache } from '../row-cache.ts'
 import { indexAfter } from '../live-tail-cache.ts'
-import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from '../run-row.ts'
+import { claimRow, foldRow, hasOnlyGrown, isRenamed, type Origin, type StoredRow } from '../run-row.ts'
 import type { SqliteChanges } from './changes.ts'
 import type { Dropped, Group, BatchIndex, BatchChains } from './batch-index.ts'
 import type { SqlitePages } from './pages.ts'
@@ -250,9 +250,9 @@ export function createBatchWriter(
         if (!before) runs.insert(row, dropped.isEmpty())
         else if (hasOnlyGrown(before, row)) runs.advance(row)
         else runs.update(row)
-        if (before !== undefined && row.agent !== before.agent) {
+        if (before !== undefined && isRenamed(before, row)) {
           runs.rename(row)
-          // Its texts are found by the agent.
+          // Its texts are found by the agent, and its title is one of them.
           refillRun(db, run)
         }
         if (group !== undefined) groups.add(row.number!, group)

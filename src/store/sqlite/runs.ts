@@ -23,7 +23,7 @@ export interface RunTable {
   left(now: number, owned: (run: string) => boolean): string[]
   /** Assigns the row its number. `isFree`: no run is being deleted, whose number might be reused. */
   insert(row: StoredRow, isFree?: boolean): void
-  /** The run continues as another agent. */
+  /** The run, a fork, continues as another agent or with another message. */
   rename(row: StoredRow): void
   /** Updates the position; called for every commit. */
   advance(row: StoredRow): void
@@ -46,7 +46,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
        ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
-  const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
+  const rename = db.prepare('UPDATE runs SET agent = ?, title = ?, title_folded = ? WHERE id = ?')
   const update = db.prepare(
     `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
        requests = ?, due_at = ?, first_token_ms = ?, errors = ?, suspended_ms = ?, suspended_at = ?, last_tick = ?, models = ?
@@ -199,8 +199,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
         toJson(row.usage),
         row.cost ?? null,
         toJson(row.error),
-        row.title ?? null,
-        row.title === undefined ? null : fold(row.title),
+        ...titleColumns(row.title),
         toRequests(row),
         dueAt(row) ?? null,
         row.previousRunId ?? null,
@@ -216,8 +215,8 @@ export function createRunTable(db: DatabaseSync): RunTable {
       )
       row.number = Number(lastInsertRowid)
     },
-    rename({ id, agent }) {
-      rename.run(agent, id)
+    rename({ id, agent, title }) {
+      rename.run(agent, ...titleColumns(title), id)
     },
     advance({ number, lastSeq, updatedAt, epoch, lastTick }) {
       advance.run(lastSeq, updatedAt, epoch, lastTick ?? null, number!)
@@ -241,6 +240,11 @@ export function createRunTable(db: DatabaseSync): RunTable {
       )
     },
   }
+}
+
+/** The title, and the same for searches. */
+function titleColumns(title: string | undefined): [string | null, string | null] {
+  return title === undefined ? [null, null] : [title, fold(title)]
 }
 
 type Condition = readonly [condition: string, ...values: SQLInputValue[]]

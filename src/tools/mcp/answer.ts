@@ -56,6 +56,9 @@ export const mostStateBytes = 64 * 1024
 const mostQuestionBytes = 64 * 1024
 const mostQuestions = 16
 const mostMessage = 4000
+const mostLines = 20
+/** Characters of what a server says of a call that goes on. */
+const mostWords = 500
 /** Characters of a task's id. */
 const longestTaskId = 1024
 
@@ -82,7 +85,7 @@ export function readQuestion(params: unknown, who: string): McpQuestion {
   if (!isObject(params)) throw refused(who, 'asked a question without params')
   const { mode = 'form', message, requestedSchema, url } = params
   if (typeof message !== 'string') throw refused(who, 'asked a question without a message')
-  const shown = shownText(message, mostMessage)
+  const shown = fewLines(shownText(message, mostMessage))
   if (mode === 'url') {
     const protocol = typeof url === 'string' ? URL.parse(url)?.protocol : undefined
     if (protocol !== 'https:' && protocol !== 'http:')
@@ -94,6 +97,15 @@ export function readQuestion(params: unknown, who: string): McpQuestion {
   if (!isObject(requestedSchema) || requestedSchema['type'] !== 'object')
     throw refused(who, 'asked a question without the schema of a form')
   return { mode, message: shown, schema: requestedSchema }
+}
+
+/** So many that the name of the server stays in sight: nothing of it can look like another question. */
+function fewLines(text: string): string {
+  const lines = text
+    .replaceAll(/\n\s*\n/gu, '\n\n')
+    .trim()
+    .split('\n')
+  return lines.length <= mostLines ? lines.join('\n') : `${lines.slice(0, mostLines).join('\n')}…`
 }
 
 /** The state that the retry brings back, unchanged. */
@@ -117,13 +129,29 @@ export function readTask(given: unknown, who: string, id?: string): McpTaskState
   return {
     id: taskId,
     status: known,
-    ...(typeof statusMessage === 'string' && { words: shownText(statusMessage, 500) }),
+    ...(typeof statusMessage === 'string' && { words: shownText(statusMessage, mostWords) }),
     ...(isTime && { pollMs: pollIntervalMs }),
     ...(known === 'input_required' && { questions: readQuestions(inputRequests, who) }),
     ...(known === 'failed' && { outcome: { error: `${who} failed at its task: ${failureIn(error)}` } }),
     ...(known === 'cancelled' && { outcome: { error: `${who} has cancelled its task.` } }),
     ...(known === 'completed' && { result: readResult(result, who) }),
   }
+}
+
+/** What the server says of a call that goes on. Undefined if that is nothing. */
+export function readProgress({ progress, total, message }: Record<string, unknown>): string | undefined {
+  const words = typeof message === 'string' ? shownText(message, mostWords).trim() : ''
+  const count = numberOf(progress)
+  const all = numberOf(total)
+  if (count === undefined) return words || undefined
+  const done = all === undefined ? count : `${count} of ${all}`
+  if (words === '') return done
+  // Most servers say how far they are in their words.
+  return all === undefined || words.includes(count) ? words : `${words} (${done})`
+}
+
+function numberOf(value: unknown): string | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? String(Math.round(value * 100) / 100) : undefined
 }
 
 function failureIn(error: unknown): string {
@@ -161,9 +189,22 @@ export function toValue(
   if (structuredContent !== undefined) {
     const others = forModel ? content.filter(({ type }) => type !== 'text') : []
     if (others.length === 0) return structuredContent
-    return [{ type: 'text', text: JSON.stringify(structuredContent) }, ...others]
+    return [{ type: 'text', text: withoutBytes(structuredContent, others) }, ...others]
   }
   return content.every((block) => block.type === 'text') ? textOf(content) : content
+}
+
+/** Some servers put the whole content into the structured one, too: a model gets bytes once, as what they are. */
+function withoutBytes(structured: unknown, others: CallToolResult['content']): string {
+  const bytes = new Set(others.flatMap((block) => bytesOf(block) ?? []))
+  return JSON.stringify(structured, (_, value: unknown) =>
+    typeof value === 'string' && bytes.has(value) ? '(see the file)' : value,
+  )
+}
+
+function bytesOf(block: CallToolResult['content'][number]): string | undefined {
+  if ('data' in block) return block.data
+  return block.type === 'resource' && 'blob' in block.resource ? block.resource.blob : undefined
 }
 
 function textOf(content: CallToolResult['content']): string {

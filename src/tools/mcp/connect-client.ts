@@ -4,6 +4,7 @@
  */
 import {
   Client,
+  ProtocolError,
   SdkHttpError,
   type JSONRPCMessage,
   type jsonSchemaValidator as ValidatorProvider,
@@ -22,6 +23,8 @@ export const asks = { elicitation: { form: {}, url: {} } }
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 export const tasks = { extensions: { [tasksExtension]: {} } }
 
+/** Under this key of `_meta` a list of tools stands as the server has sent it: of a modern one the SDK refuses the whole list because of one tool. */
+export const listKey = 'millrace/list'
 /** Under this key of `_meta` a task stands in the result of a call: the SDK refuses any other kind of result. */
 export const taskKey = 'millrace/task'
 
@@ -63,14 +66,15 @@ export async function connectClient(server: McpServer, options: ConnectOptions):
   const limit = connectTimeout(server)
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), limit)
-  const again = async (failure: unknown, isLegacy: boolean): Promise<Connected> => {
+  const again = async (failure: unknown): Promise<Connected> => {
     if (!(failure instanceof ConnectFailure) || options.signal.aborted || late.signal.aborted) throw failure
+    if (refusesHandshake(failure)) return connectOnce(server, { ...options, mode: modern, limit, late: late.signal })
     if (!mayBeOther(failure, options.isLegacy)) throw failure
-    return connectOnce(server, { ...options, isLegacy, limit, late: late.signal })
+    return connectOnce(server, { ...options, mode: options.isLegacy ? 'auto' : 'legacy', limit, late: late.signal })
   }
   try {
-    const first = connectOnce(server, { ...options, limit, late: late.signal })
-    return await first.catch((failure: unknown) => again(failure, !options.isLegacy))
+    const mode = options.isLegacy ? 'legacy' : 'auto'
+    return await connectOnce(server, { ...options, mode, limit, late: late.signal }).catch(again)
   } finally {
     clearTimeout(timer)
   }
@@ -89,23 +93,36 @@ function mayBeOther({ cause, transport }: ConnectFailure, wasLegacy: boolean): b
   return transport.failure === undefined && status !== 401 && status !== 403
 }
 
+/** A program that has started so slowly that it was taken for a legacy one, or that is a newer version than last time. */
+function refusesHandshake({ cause, transport }: ConnectFailure): boolean {
+  if (!('exited' in transport) || transport.refusal !== undefined) return false
+  return cause instanceof ProtocolError && handshakeRefusals.has(cause.code)
+}
+
+/** An unsupported version, an unknown method. */
+const handshakeRefusals: ReadonlySet<number> = new Set([-32_022, -32_601])
+const modern = { pin: '2026-07-28' }
+/** ms until a program that does not answer `server/discover` counts as legacy, at most. */
+const longestProbe = 5000
+
 interface Attempt extends ConnectOptions {
+  mode: 'auto' | 'legacy' | typeof modern
   /** ms until `late` aborts. */
   limit: number
   late: AbortSignal
 }
 
 async function connectOnce(server: McpServer, options: Attempt): Promise<Connected> {
-  const { signal, late, limit, isLegacy } = options
+  const { signal, late, limit, mode } = options
   const transport = await createTransport(server, options)
   // A program may ignore what it does not know; over HTTP no answer is a failure.
-  const timeoutMs = 'exited' in transport ? Math.ceil(limit / 2) : longest
+  const timeoutMs = 'exited' in transport && mode === 'auto' ? Math.min(Math.ceil(limit / 2), longestProbe) : longest
   const client = new Client(
     { name: 'millrace', version: '0' },
     {
       jsonSchemaValidator,
       capabilities: options.asks ? asks : {},
-      versionNegotiation: { mode: isLegacy ? 'legacy' : 'auto', probe: { timeoutMs } },
+      versionNegotiation: { mode, probe: { timeoutMs } },
       inputRequired: { autoFulfill: false },
     },
   )
@@ -126,7 +143,7 @@ async function connectOnce(server: McpServer, options: Attempt): Promise<Connect
     signal.removeEventListener('abort', stop)
     late.removeEventListener('abort', tooLate)
   }
-  passTasks(transport)
+  passAsItIs(transport)
   return { client, transport }
 }
 
@@ -136,15 +153,20 @@ async function createTransport(server: McpServer, options: Attempt): Promise<Mcp
   return new transport.StdioTransport(server, options)
 }
 
-/** The SDK knows no task as the result of a call: it gets one without content, with the task beside it. */
-function passTasks(transport: McpTransport): void {
+/** What the SDK refuses, and we read ourselves: it gets an empty result, with the real one beside it. It knows no task as the result of a call. */
+function passAsItIs(transport: McpTransport): void {
   const receive = transport.onmessage
   transport.onmessage = (message: JSONRPCMessage) => {
     const result: unknown = 'result' in message ? message.result : undefined
-    if (!isObject(result) || result['resultType'] !== 'task') return receive?.call(transport, message)
-    const complete = { resultType: 'complete', content: [], _meta: { [taskKey]: result } }
-    return receive?.call(transport, { ...message, result: complete } as JSONRPCMessage)
+    const empty = isObject(result) ? emptyFor(result) : undefined
+    return receive?.call(transport, empty === undefined ? message : ({ ...message, result: empty } as JSONRPCMessage))
   }
+}
+
+function emptyFor(result: Record<string, unknown>): object | undefined {
+  if (result['resultType'] === 'task') return { resultType: 'complete', content: [], _meta: { [taskKey]: result } }
+  if (!Object.hasOwn(result, 'tools') || Object.hasOwn(result, 'content')) return undefined
+  return { resultType: 'complete', tools: [], ttlMs: 0, cacheScope: 'private', _meta: { [listKey]: result } }
 }
 
 /** Replaces the SDK's validator, which compiles the server's schemas to code and runs their patterns without a limit. */

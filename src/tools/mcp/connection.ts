@@ -14,6 +14,7 @@ import type { ReadLimits } from '../../models/limits/read-limits.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
 import {
+  readProgress,
   readQuestion,
   readQuestions,
   readState,
@@ -25,10 +26,10 @@ import {
   type McpTaskState,
 } from './answer.ts'
 import type { TokenSource } from './auth/token-source.ts'
-import { asks, ConnectFailure, connectClient, taskKey, tasks, tasksExtension } from './connect-client.ts'
+import { asks, ConnectFailure, connectClient, listKey, taskKey, tasks, tasksExtension } from './connect-client.ts'
 import { ownFault, sessionEnded, stoppedError } from './fault.ts'
 import { streamEnded } from './http-transport.ts'
-import { listTools, type Definition, type Listing } from './list-tools.ts'
+import { defaultsOf, listTools, type Definition, type Listing } from './list-tools.ts'
 import type { ExchangeOptions, McpTools, TaskOptions, TaskUse } from './pool.ts'
 import { callTimeout, longest, type McpServer } from './server.ts'
 
@@ -145,12 +146,14 @@ export async function openConnection(
     if (capabilities?.tools === undefined) return { tools: [], definitions: new Map() }
     follow()
     const listed = await listTools(
-      (cursor) => {
+      async (cursor) => {
         const params = cursor === undefined ? {} : { cursor }
         const request = () => client.request({ method: 'tools/list', params }, asItIs, { timeout })
-        return ask('tools/list', { timeout }, request)
+        const answer = await ask('tools/list', { timeout }, request)
+        const meta = isObject(answer) && isObject(answer['_meta']) ? answer['_meta'] : {}
+        return meta[listKey] ?? answer
       },
-      { sendsHeaders },
+      { sendsHeaders, isLegacy: era === 'legacy', within: timeout },
     )
     definitions = listed.definitions
     return listed
@@ -219,7 +222,7 @@ export async function openConnection(
   }
 
   async function send(tool: string, input: unknown, options: ExchangeOptions): Promise<McpAnswer> {
-    const { signal: stopped, timeout = callTimeout(server), traceparent, retry, forModel } = options
+    const { signal: stopped, timeout = callTimeout(server), traceparent, retry, forModel, progress } = options
     if (stopped?.aborted) throw stoppedError(stopped)
     // The arguments that are sent as headers, too, stand in the definition.
     if (era === 'modern' && listing === undefined) await listed()
@@ -229,19 +232,25 @@ export async function openConnection(
       ...(traceparent !== undefined && { traceparent }),
       ...declared({ ...(options.asks === true && asks), ...(takesTasks && tasks) }),
     }
+    const { inputSchema, outputSchema } = definitions.get(tool) ?? {}
+    const given = (input ?? {}) as Record<string, unknown>
     const params = {
       name: tool,
-      arguments: (input ?? {}) as Record<string, unknown>,
+      arguments: inputSchema === undefined ? given : withDefaults(inputSchema, given),
       ...retry,
       ...(Object.keys(meta).length > 0 && { _meta: meta }),
     }
-    const { inputSchema, outputSchema } = definitions.get(tool) ?? {}
     // Without its output schema: a question or a task has no structured content.
     const toolDefinition = inputSchema && { name: tool, inputSchema: inputSchema as { type: 'object' } }
     return ask(tool, { timeout, signal: stopped }, async () => {
       const limits = omitUndefined({ timeout, signal: stopped, toolDefinition })
+      const onprogress = (said: object) => {
+        const words = readProgress(said as Record<string, unknown>)
+        if (words !== undefined) progress?.(words)
+      }
       const result: CallToolResult | Record<string, unknown> = await client.callTool(params, {
         ...limits,
+        ...(progress !== undefined && { onprogress }),
         allowInputRequired: true,
       })
       return read(result, { tool, outputSchema, forModel, ...options })
@@ -323,6 +332,12 @@ function detailOf(error: unknown, transport: ConnectFailure['transport']): strin
 function toElicitResult(reply: McpReply) {
   if (reply.action !== 'accept' || reply.content === undefined) return { action: reply.action }
   return { action: reply.action, content: reply.content as Record<string, string | number | boolean | string[]> }
+}
+
+/** What is required, has a default, and was not given. */
+function withDefaults(schema: Record<string, unknown>, given: Record<string, unknown>): Record<string, unknown> {
+  const missing = defaultsOf(schema).filter(([name]) => !Object.hasOwn(given, name))
+  return missing.length === 0 ? given : { ...given, ...Object.fromEntries(missing) }
 }
 
 /** For answers that are checked elsewhere. */

@@ -1,6 +1,9 @@
 /** Servers of both eras, made with the official SDK, over stdio and over HTTP. */
+import { rmSync } from 'node:fs'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { sdkOverStdio, startSdk, type ServedEra } from './testing/sdk.ts'
+import type { MillraceError } from '../../part/error.ts'
+import type { McpStdioServer } from './server.ts'
 import { journal, journalEachTest, poolOf, script } from './testing/pools.ts'
 
 journalEachTest()
@@ -118,6 +121,26 @@ test('a program that ends at server/discover is started again for initialize, on
   await vi.waitFor(async () => expect(await pool.call('s', 'x', {}).catch(() => 'lost')).toBe('strict'))
   expect(methods().filter((method) => method === 'server/discover')).toHaveLength(1)
   expect(journal.pids()).toHaveLength(3)
+})
+
+test('a program that is taken for a legacy one, and refuses the handshake, is asked for its version once more', async () => {
+  const { command, args = [], env } = sdkOverStdio(journal, 'modern') as McpStdioServer
+  const code = `
+    const { existsSync, writeFileSync } = require('fs')
+    const mark = process.env.JOURNAL + '.started'
+    if (existsSync(mark)) import(${JSON.stringify(args[0])})
+    else { ${strict.replace('isReady = true', "isReady = true, writeFileSync(mark, '')")} }`
+  onTestFinished(() => rmSync(`${journal.file}.started`, { force: true }))
+  const pool = poolOf({ s: { command, args: ['--no-warnings', '-e', code], env: env! } })
+  expect(await pool.call('s', 'x', {})).toBe('strict')
+  process.kill(journal.pids().at(-1)!, 'SIGKILL')
+  const said = new Set<unknown>()
+  await vi.waitFor(async () => {
+    said.add(await pool.call('s', 'echo', { text: 'new' }).catch((error: MillraceError) => error.code))
+    expect([...said]).toContain('You said new')
+  })
+  said.delete('mcp-lost')
+  expect([...said]).toEqual(['You said new'])
 })
 
 test('a program that ends at both is not started a third time', async () => {

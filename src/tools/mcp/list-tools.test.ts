@@ -45,6 +45,10 @@ const odd: [reason: string, tool: unknown][] = [
     'its inputSchema is nested deeper than 64 levels',
     { name: 'odd', inputSchema: { type: 'object', properties: { a: nested(64) } } },
   ],
+  [
+    'it runs only as a task of version 2025-11-25, and those tasks are not spoken',
+    { name: 'odd', inputSchema: schema, execution: { taskSupport: 'required' } },
+  ],
 ]
 
 const nameless: unknown[] = [
@@ -115,12 +119,23 @@ describe('listing of MCP tools', () => {
       const pool = serverOf([[{ name: 'shot', inputSchema: schema }]])
       const picture = { type: 'image', data: 'QUJD', mimeType: 'image/png' }
       expect(await pool.call('odd', 'shot', {}, { forModel: true })).toEqual([
-        { type: 'text', text: '{"called":"shot"}' },
+        // The bytes once.
+        { type: 'text', text: '{"called":"shot","picture":{"data":"(see the file)"}}' },
         picture,
       ])
-      expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot' })
+      expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot', picture: { data: 'QUJD' } })
     },
   )
+
+  test('a property that is required and has a default need not be given: it is sent', { timeout: 60_000 }, async () => {
+    const properties = { scale: { type: 'string', default: 'css' }, a: { type: 'string' } }
+    const inputSchema = { type: 'object', properties, required: ['scale', 'a'] }
+    const pool = serverOf([[{ name: 'shoot', inputSchema }]])
+    const tools = await readMcpTools(pool, 'odd')
+    expect(tools.get('odd_shoot')!.parameters).toMatchObject({ required: ['a'] })
+    expect(await pool.call('odd', 'shoot', { a: 'x' })).toMatchObject({ given: { scale: 'css', a: 'x' } })
+    expect(await pool.call('odd', 'shoot', { a: 'x', scale: 'd' })).toMatchObject({ given: { scale: 'd', a: 'x' } })
+  })
 
   test.each(large)('%s', async (why, tool) => {
     const { tools } = await listTools(async () => ({ tools: [tool, fine] }))
@@ -199,13 +214,34 @@ describe('listing of MCP tools', () => {
     expect([whole.tools.length, whole.tools.leftOut]).toEqual([200, undefined])
     const endless = await listOf(Infinity)
     expect(endless.tools).toHaveLength(200)
-    expect(endless.tools.leftOut).toEqual([{ why: 'its list has more than 200 pages: those behind them are not read' }])
+    expect(endless.tools.leftOut).toEqual([
+      { why: 'its list has more than 200 pages: what is behind them is not read' },
+    ])
     const warned: string[] = []
     const pool = { ...serverOf([[]]), tools: async () => endless.tools }
     await readMcpTools(pool, 'odd', undefined, ({ message }) => warned.push(message))
     expect(warned).toEqual([
-      'Tools of the MCP server "odd" are left out: its list has more than 200 pages: those behind them are not read.',
+      'Tools of the MCP server "odd" are left out: its list has more than 200 pages: what is behind them is not read.',
     ])
+  })
+
+  test('a list of very many tools, or of slow pages, is not read to its end', async () => {
+    let page = 0
+    let time = 0
+    const many = await listTools(async () => {
+      const tools = Array.from({ length: 1000 }, (_, i) => ({ name: `t${page}_${i}`, inputSchema: schema }))
+      return { tools, nextCursor: String(++page) }
+    })
+    expect([page, many.tools.length]).toEqual([10, 10_000])
+    expect(many.tools.leftOut).toEqual([{ why: expect.stringContaining('more than 10000 tools') }])
+    const slow = await listTools(
+      async () => {
+        time += 25_000
+        return { tools: [{ name: `t${time}`, inputSchema: schema }], nextCursor: String(time) }
+      },
+      { within: 60_000, now: () => time },
+    )
+    expect([slow.tools.length, slow.tools.leftOut]).toEqual([3, [{ why: expect.stringContaining('60000 ms') }]])
   })
 
   test('what is no list at all has no tools', async () => {

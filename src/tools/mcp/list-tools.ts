@@ -3,6 +3,7 @@
  * server. Here a tool that cannot be used is left out, with the reason, and the others work.
  */
 import { isDeepText } from '../../part/json.ts'
+import { ownValue } from '../../part/own-value.ts'
 import { shownText } from '../../part/shown-text.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
 import { unsupportedPatterns } from '../../pipeline/json-schema/unsupported-patterns.ts'
@@ -11,6 +12,8 @@ import type { LeftOut, McpTool, McpTools } from './pool.ts'
 
 /** Each page may be as large as one message. */
 const mostPages = 200
+/** Of all pages. */
+const mostTools = 10_000
 /** Of a schema, as JSON in UTF-8. */
 const mostSchemaBytes = 64 * 1024
 /** Levels of objects and lists in a schema. */
@@ -34,6 +37,10 @@ export interface Definition {
 export interface ListOptions {
   /** Arguments of calls are sent as headers too, so `x-mcp-header` must be right. */
   sendsHeaders?: boolean
+  /** Tools that run only as tasks of 2025-11-25 are left out: these are not spoken. */
+  isLegacy?: boolean
+  /** ms for all pages. What is behind them then is not read. */
+  within?: number
   /** Epoch ms. */
   now?: () => number
 }
@@ -41,7 +48,7 @@ export interface ListOptions {
 /** `page`: asks for one. */
 export async function listTools(
   page: (cursor: string | undefined) => Promise<unknown>,
-  { sendsHeaders = false, now = Date.now }: ListOptions = {},
+  { sendsHeaders = false, isLegacy = false, within = Infinity, now = Date.now }: ListOptions = {},
 ): Promise<Listing> {
   const tools: McpTool[] = []
   const leftOut: LeftOut[] = []
@@ -49,33 +56,49 @@ export async function listTools(
   const seen = new Set<string>()
   let cursor: string | undefined
   let pages = 0
+  const began = now()
   let ttl: number | undefined
   do {
     const answer = await page(cursor)
     const { tools: listed, nextCursor, ttlMs } = isObject(answer) ? answer : {}
     if (typeof ttlMs === 'number' && ttlMs >= 0) ttl = Math.min(ttl ?? Infinity, ttlMs)
-    for (const tool of Array.isArray(listed) ? (listed as unknown[]) : []) {
+    const given = Array.isArray(listed) ? (listed as unknown[]) : []
+    const room = mostTools - tools.length - leftOut.length
+    for (const tool of given.slice(0, room)) {
       const name = isObject(tool) && typeof tool['name'] === 'string' && tool['name'] !== '' ? tool['name'] : undefined
-      const why = faultOf(tool, name, sendsHeaders)
+      const why = faultOf(tool, name, { sendsHeaders, isLegacy })
       if (why !== undefined) leftOut.push({ name: name ?? `number ${tools.length + leftOut.length + 1}`, why })
       else add(tool as unknown as Valid)
     }
     cursor = typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined
     pages += 1
-    if (cursor === undefined || pages < mostPages) {
+    const isCut = given.length > room
+    const why = cursor === undefined && !isCut ? undefined : tooMuch()
+    if (why === undefined) {
       // A server that names the same page again would do so for ever.
       if (cursor !== undefined && seen.has(cursor)) cursor = undefined
       if (cursor !== undefined) seen.add(cursor)
       continue
     }
-    leftOut.push({ why: `its list has more than ${mostPages} pages: those behind them are not read` })
+    leftOut.push({ why: `its list has ${why}: what is behind them is not read` })
     break
   } while (cursor !== undefined)
+
+  function tooMuch(): string | undefined {
+    if (pages >= mostPages) return `more than ${mostPages} pages`
+    if (tools.length + leftOut.length >= mostTools) return `more than ${mostTools} tools`
+    return now() - began >= within ? `pages for more than ${within} ms` : undefined
+  }
 
   function add({ name, description, inputSchema, outputSchema }: Valid): void {
     const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
     const shown = description === undefined ? undefined : shownText(description, mostDescription)
-    tools.push({ name, description: shown, inputSchema, ...(unchecked.length === 0 ? undefined : { unchecked }) })
+    tools.push({
+      name,
+      description: shown,
+      inputSchema: withoutNeedless(inputSchema),
+      ...(unchecked.length === 0 ? undefined : { unchecked }),
+    })
     definitions.set(name, { inputSchema, ...(outputSchema !== undefined && { outputSchema }) })
   }
 
@@ -93,10 +116,37 @@ interface Valid {
   outputSchema?: Record<string, unknown>
 }
 
+/**
+ * Some generators of schemas list a property as required though it has a default: the server takes calls without it, so a call of a model is not refused
+ * for that.
+ */
+function withoutNeedless(schema: Record<string, unknown>): Record<string, unknown> {
+  const defaults = defaultsOf(schema)
+  if (defaults.length === 0) return schema
+  const needless = new Set(defaults.map(([name]) => name))
+  return { ...schema, required: (schema['required'] as string[]).filter((name) => !needless.has(name)) }
+}
+
+/** Of the properties that are required and have a default. */
+export function defaultsOf({ properties, required }: Record<string, unknown>): [name: string, value: unknown][] {
+  if (!isObject(properties) || !Array.isArray(required)) return []
+  return (required as string[]).flatMap((name) => {
+    const property = ownValue(properties, name)
+    return isObject(property) && Object.hasOwn(property, 'default') ? [[name, property['default']] as const] : []
+  }) as [string, unknown][]
+}
+
 /** Why a tool cannot be used. */
-function faultOf(tool: unknown, name: string | undefined, sendsHeaders: boolean): string | undefined {
+function faultOf(
+  tool: unknown,
+  name: string | undefined,
+  { sendsHeaders, isLegacy }: { sendsHeaders: boolean; isLegacy: boolean },
+): string | undefined {
   if (!isObject(tool) || name === undefined) return 'it has no name'
-  const { description, inputSchema, outputSchema } = tool
+  const { description, inputSchema, outputSchema, execution } = tool
+  if (isLegacy && isObject(execution) && execution['taskSupport'] === 'required') {
+    return 'it runs only as a task of version 2025-11-25, and those tasks are not spoken'
+  }
   if (description !== undefined && typeof description !== 'string') {
     return `its description is ${kindOf(description)}, not text`
   }

@@ -38,7 +38,12 @@ export interface McpWarning {
   code: 'pattern-not-checked' | 'mcp-tool-left-out'
   message: string
   leftOut?: string
+  /** One of so many that they are told together. */
+  isOneOfMany?: true
 }
+
+/** Left-out tools that are told one by one. */
+const mostTold = 50
 
 function leftOutText(server: string, { name, why }: LeftOut): string {
   if (name === undefined) return `Tools of the MCP server "${server}" are left out: ${why}.`
@@ -65,9 +70,11 @@ export async function readMcpTools(
   warn: (warning: McpWarning) => void = () => undefined,
 ): Promise<Map<string, McpToolImplementation>> {
   const tools = new Map<string, McpToolImplementation>()
+  let left = 0
   const leaveOut = (name: string, why: string) => {
     const message = leftOutText(server, { name, why })
-    warn({ code: 'mcp-tool-left-out', message, leftOut: toToolName(server, name) })
+    const many = ++left > mostTold ? { isOneOfMany: true as const } : undefined
+    warn({ code: 'mcp-tool-left-out', message, leftOut: toToolName(server, name), ...many })
   }
   const listed = await pool.tools(server, signal)
   for (const { name, why } of listed.leftOut ?? []) {
@@ -86,6 +93,10 @@ export async function readMcpTools(
     }
     const implementation = toToolImplementation(pool, server, tool)
     tools.set(name, listed.searched === true ? { ...implementation, searched: true } : implementation)
+  }
+  if (left > mostTold) {
+    const message = `${left - mostTold} more tools of the MCP server "${server}" are left out.`
+    warn({ code: 'mcp-tool-left-out', message })
   }
   // Servers may list them in any order, and providers' caches depend on it.
   return new Map([...tools].toSorted(([a], [b]) => (a < b ? -1 : 1)))

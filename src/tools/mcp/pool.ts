@@ -51,6 +51,8 @@ export interface ExchangeOptions extends CallOptions {
   asks?: boolean
   /** The call may become a task. */
   tasks?: boolean
+  /** Gets what the server says meanwhile: short, in words for people, and as often as it says something. */
+  progress?: (words: string) => void
   /** The call is sent again: with the replies to what the server asked, and its state, unchanged. */
   retry?: { inputResponses?: Record<string, McpReply>; requestState?: string }
   /** A legacy server asks in the middle of the call, which stays open: this answers. Rejects if the call is to fail. */

@@ -5,7 +5,7 @@ import { authFault, type McpAuth } from './auth/auth-config.ts'
 interface Limits {
   /** Timeout for one call in ms. Default 60,000. */
   timeout?: number
-  /** ms until the server must be ready for calls. Default 10,000. Raise it for a command that downloads its package first. */
+  /** ms until the server must be ready for calls. Default 10,000, for a command 30,000. Raise it for one that downloads much first. */
   connectTimeout?: number
   /** Its questions are put to the people of a run. Default false: it is told that nobody can be asked. */
   elicitation?: boolean
@@ -65,7 +65,8 @@ export function taskTimeout({ taskTimeout: given }: McpServer): number | undefin
 }
 
 export function connectTimeout(server: McpServer): number {
-  return server.connectTimeout ?? 10_000
+  // The first `npx` of a package downloads it.
+  return server.connectTimeout ?? ('command' in server ? 30_000 : 10_000)
 }
 
 /** Why a header cannot be sent. Never quotes its value. */

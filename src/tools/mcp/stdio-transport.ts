@@ -6,11 +6,12 @@
  * the connection, and the whole group is killed with it.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/client'
+import { serializeMessage } from '@modelcontextprotocol/client'
 import type { ChildProcess } from 'node:child_process'
 import type { MillraceError } from '../../part/error.ts'
 import { createTextCleaner } from '../../fold/redact.ts'
 import { childEnv, missingEnv } from './child-env.ts'
+import { createMessageLines, type MessageLines } from './message-lines.ts'
 import { stderrTail } from './stderr-tail.ts'
 import { defaultReadLimits, lineTooLong, type ReadLimits } from '../../models/limits/read-limits.ts'
 import type { McpStdioServer } from './server.ts'
@@ -46,10 +47,7 @@ export class StdioTransport implements Transport {
   private readonly secrets: readonly string[]
   private readonly limits: ReadLimits
   private readonly who: string
-  private readonly buffer: ReadBuffer
-  /** The bytes since the last line feed, and their number. */
-  private readonly pieces: Buffer[] = []
-  private pending = 0
+  private readonly lines: MessageLines
   private child: ChildProcess | undefined
   private said = ''
   private starting: Promise<void> | undefined
@@ -68,7 +66,7 @@ export class StdioTransport implements Transport {
     this.secrets = secrets
     this.limits = limits
     this.who = who
-    this.buffer = new ReadBuffer({ maxBufferSize: limits.lineBytes })
+    this.lines = createMessageLines(limits.lineBytes)
   }
 
   /** The SDK takes a transport with these two for one to a program: there no answer to `server/discover` means an older version. */
@@ -155,34 +153,19 @@ export class StdioTransport implements Transport {
   }
 
   private read(chunk: Buffer): void {
-    // The buffer copies everything at each append: pieces of a long line are joined once, at its end.
-    this.pieces.push(chunk)
-    this.pending += chunk.length
-    const isTooLong = this.pending > this.limits.lineBytes
-    if (!isTooLong && !chunk.includes(10)) return
-    try {
-      if (isTooLong) throw lineTooLong(this.who, this.limits)
-      this.buffer.append(Buffer.concat(this.pieces))
-      this.pieces.length = 0
-      this.pending = 0
-    } catch {
-      this.pieces.length = 0
-      this.refusal ??= lineTooLong(this.who, this.limits)
-      this.failure ??= this.refusal.message
-      this.child?.stdout?.destroy()
-      void this.close()
-      return
-    }
-    // Skip lines that are not messages, such as stray prints.
-    for (;;) {
+    const messages = this.lines.read(chunk)
+    for (const message of messages ?? []) {
       try {
-        const message = this.buffer.readMessage()
-        if (message === null) return
         this.onmessage?.(message)
       } catch (error) {
         this.onerror?.(error as Error)
       }
     }
+    if (messages !== undefined) return
+    this.refusal ??= lineTooLong(this.who, this.limits)
+    this.failure ??= this.refusal.message
+    this.child?.stdout?.destroy()
+    void this.close()
   }
 
   private async end(child: ChildProcess): Promise<void> {

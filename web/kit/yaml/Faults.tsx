@@ -16,7 +16,7 @@ const words = {
   unchecked: 'Checking',
   changed: 'No mistakes. Not saved yet.',
   saved: 'No mistakes.',
-  'for-one-run': 'No mistakes. Only the new run has this text.',
+  'for-one-run': 'No mistakes. Only the new run and its conversation have this text.',
 }
 
 export function Faults({ faults, state, onLine, onFix }: Props) {

@@ -102,7 +102,12 @@ export default function YamlEditor({
           ...lintKeymap,
           ...(latest.current.tab === 'indents' ? [indentWithTab] : []),
         ]),
-        EditorView.contentAttributes.of({ 'aria-label': 'YAML of the agent', spellcheck: 'false', tabindex: '0' }),
+        EditorView.contentAttributes.of({
+          'aria-label': 'YAML of the agent',
+          'aria-description': latest.current.tab === 'indents' ? 'Esc, then Tab, leaves it' : '',
+          spellcheck: 'false',
+          tabindex: '0',
+        }),
         EditorView.updateListener.of(({ docChanged, selectionSet, state, view: { hasFocus } }) => {
           if (docChanged) latest.current.onText(state.doc.toString())
           if (selectionSet && hasFocus) latest.current.onLine(state.doc.lineAt(state.selection.main.head).number)

@@ -13,7 +13,7 @@ import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { ago, cost } from '../../kit/format.ts'
 import { SearchField } from '../../kit/SearchField.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
-import { useKeys } from '../../shell/keys.ts'
+import { useRowKeys } from '../../kit/use-row-keys.ts'
 import { agentUses, mostRuns, type AgentUse } from './agent-use.ts'
 import { brokenFiles, type BrokenFile } from './broken-files.ts'
 import { NewAgent } from './NewAgent.tsx'
@@ -24,7 +24,7 @@ export function AgentList() {
   const canEdit = useMayEdit(useServer().facts?.edit)
   const { get, set } = useQuery()
   const search = useRef<HTMLInputElement>(null)
-  useKeys({ '/': { label: 'Find in agents', run: () => search.current?.select() } }, 'Agents')
+  const toFirst = useRowKeys({ what: 'agent', search })
   const recent = useResource('recent-runs-of-agents', (signal) =>
     api<{ runs: RunRow[] }>(`/api/runs?limit=${mostRuns}`, { signal }),
   ).value?.runs
@@ -47,6 +47,7 @@ export function AgentList() {
             value={get('q') ?? ''}
             label="Find in agents"
             onChange={(q) => set({ q: q || undefined }, { replace: true })}
+            onDown={toFirst}
           />
           {canEdit && <NewAgent agents={agents} />}
         </div>
@@ -100,7 +101,9 @@ function AgentRow({ agent: { id, name = id, description, steps, tools }, use, is
   return (
     <li className={css.agent} data-testid="agent-row">
       <p className={css.name}>
-        <Link href={`/agents/${path}`}>{name}</Link>
+        <Link href={`/agents/${path}`} data-row>
+          {name}
+        </Link>
         {name !== id && <code>{id}</code>}
       </p>
       <p className={css.what} title={description}>
@@ -149,7 +152,9 @@ function BrokenRow({ file, id, faults }: BrokenFile) {
     <li className={css.agent} data-broken data-testid="broken-row">
       <p className={css.name}>
         <span aria-hidden="true">✕</span>
-        <Link href={path}>{file}</Link>
+        <Link href={path} data-row>
+          {file}
+        </Link>
       </p>
       <div className={css.faults}>
         <p>{faults.length === 1 ? '1 mistake' : `${faults.length} mistakes`}: this agent cannot run.</p>

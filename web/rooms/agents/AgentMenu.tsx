@@ -1,5 +1,5 @@
 /** What is done with an agent's file as a whole: duplicate, rename, delete. */
-import { useId, useState } from 'react'
+import { useId, useState, type ReactNode } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
@@ -18,13 +18,15 @@ interface Props {
   etag: string
   /** A draft is not saved: it would be lost. */
   isChanged: boolean
+  /** Stands above. */
+  children: ReactNode
 }
 
 type Ask = 'duplicate' | 'rename' | 'delete'
 
 const titles = { duplicate: 'Duplicate this agent', rename: 'Rename this agent', delete: 'Delete this agent?' }
 
-export function AgentMenu({ id, text, etag, isChanged }: Props) {
+export function AgentMenu({ id, text, etag, isChanged, children }: Props) {
   const [ask, setAsk] = useState<Ask>()
   const item = (what: Ask, word: string, look?: 'danger') => (
     <Button
@@ -39,6 +41,7 @@ export function AgentMenu({ id, text, etag, isChanged }: Props) {
   return (
     <>
       <Menu label="More">
+        {children}
         {item('duplicate', 'Duplicate')}
         {item('rename', 'Rename')}
         {item('delete', 'Delete', 'danger')}

@@ -4,7 +4,9 @@ import { Link, useLocation } from 'wouter'
 import { useQuery } from '../../data/query.ts'
 import { useResource } from '../../data/resource.ts'
 import { api } from '../../data/client.ts'
+import { useNarrow } from '../../data/media.ts'
 import { useMayEdit } from '../../data/edit-token.ts'
+import { chatPlace, keepYaml } from '../../data/own-yaml.ts'
 import { useMay, useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
@@ -30,6 +32,7 @@ export function AgentPage({ id }: { id: string }) {
   const query = useQuery()
   const [, navigate] = useLocation()
   const server = useServer().facts
+  const isPhone = useNarrow()
   const mayRead = useMay('agents.read')
   const canEdit = useMayEdit(server?.edit)
   const agent = useAgentFile(id, canEdit)
@@ -63,6 +66,20 @@ export function AgentPage({ id }: { id: string }) {
   if (file === undefined || (mayRead === undefined && error === undefined)) {
     return error === undefined ? <Skeleton rows={8} /> : <ErrorNote error={error} onRetry={agent.reload} />
   }
+  const menu =
+    canEdit && file.file !== undefined && file.text !== undefined && file.etag !== undefined
+      ? { text: file.text, etag: file.etag }
+      : undefined
+  const beside = (
+    <Button
+      {...(isPhone && { look: 'quiet' })}
+      icon="columns"
+      disabled={file.steps === undefined}
+      onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+    >
+      Side by side
+    </Button>
+  )
   return (
     <div className={css.page}>
       <header className={css.head}>
@@ -105,21 +122,21 @@ export function AgentPage({ id }: { id: string }) {
             {saving.isBusy ? 'Saving' : 'Save'}
           </Button>
         )}
-        {canEdit && file.file !== undefined && file.text !== undefined && file.etag !== undefined && (
-          <AgentMenu id={id} text={file.text} etag={file.etag} isChanged={isChanged} />
+        {menu !== undefined && (
+          <AgentMenu id={id} {...menu} isChanged={isChanged}>
+            {isPhone && beside}
+          </AgentMenu>
         )}
+        {(!isPhone || menu === undefined) && beside}
         <Button
-          icon="columns"
-          aria-label="Side by side"
-          disabled={file.steps === undefined}
-          onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
-        />
-        <Button
-          disabled={file.steps === undefined}
-          title={isChanged ? 'Tries the agent as it was saved' : undefined}
-          onClick={() => navigate(chat)}
+          disabled={file.steps === undefined || (isChanged && faults.length > 0)}
+          title={faults.length > 0 ? 'What has mistakes cannot be tried.' : undefined}
+          onClick={() => {
+            keepYaml(chatPlace(id), isChanged ? text : undefined)
+            navigate(chat)
+          }}
         >
-          {isChanged ? 'Try saved' : 'Try'}
+          Try
         </Button>
       </header>
       {error !== undefined && <ErrorNote error={error} onRetry={agent.reload} />}

@@ -1,10 +1,9 @@
 /** The file of an agent: as it is on disk, as it is being written, and what the server says of that. */
-import { useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import type { AgentCheck } from '../../../src/part/agent-tree.ts'
-import { followAgents } from '../../data/live.ts'
 import { useResource } from '../../data/resource.ts'
-import { readAgent, saveAgent, type AgentFile } from './agent-api.ts'
-import { keepDraft, readDraft } from './drafts.ts'
+import { followAgent, readAgent, saveAgent, type AgentFile } from './agent-api.ts'
+import { keepDraft, readDraft, type Draft } from './drafts.ts'
 import { useAgentCheck } from '../../kit/yaml/use-agent-check.ts'
 
 export interface AgentDraft {
@@ -29,20 +28,26 @@ export interface AgentDraft {
 export function useAgentFile(id: string, canEdit: boolean): AgentDraft {
   const { value: file, error, reload } = useResource(`agent ${id}`, (signal) => readAgent(id, signal))
   const [draft, setDraft] = useState(() => readDraft(id))
+  const latest = useRef(draft)
+  /** What was saved here last, over which state of the file. */
+  const [saved, setSaved] = useState<{ text: string; etag: string; over: string | undefined }>()
   const [saving, setSaving] = useState<AgentDraft['saving']>({ isBusy: false })
-  useEffect(() => followAgents(reload), [reload])
+  useEffect(() => followAgent(id, reload), [id, reload])
 
-  const onDisk = file?.text
+  // Until the file is loaded again, what was saved is what is on disk.
+  const disk = saved !== undefined && saved.over === file?.etag ? saved : file
+  const onDisk = disk?.text
   const text = draft?.text ?? onDisk ?? ''
   const isChanged = draft !== undefined && draft.text !== onDisk
   const begin = useCallback(
-    (next: { text: string; etag: string | undefined } | undefined) => {
+    (next: Draft | undefined) => {
+      latest.current = next
       setDraft(next)
       keepDraft(id, next)
     },
     [id],
   )
-  const etag = draft?.etag ?? file?.etag
+  const etag = draft?.etag ?? disk?.etag
   const write = useCallback(
     (next: string) => begin(next === onDisk ? undefined : { text: next, etag }),
     [begin, onDisk, etag],
@@ -59,8 +64,11 @@ export function useAgentFile(id: string, canEdit: boolean): AgentDraft {
   async function save(): Promise<boolean> {
     setSaving({ isBusy: true })
     try {
-      await saveAgent(id, text, etag)
-      begin(undefined)
+      const { etag: next } = await saveAgent(id, text, etag)
+      setSaved({ text, etag: next, over: file?.etag })
+      // What was typed meanwhile is not saved.
+      const now = latest.current?.text ?? text
+      begin(now === text ? undefined : { text: now, etag: next })
       setSaving({ isBusy: false })
       return true
     } catch (reason) {
@@ -80,9 +88,9 @@ export function useAgentFile(id: string, canEdit: boolean): AgentDraft {
     write,
     isChanged,
     checked,
-    theirs: isChanged && draft.etag !== file?.etag ? onDisk : undefined,
+    theirs: isChanged && draft.etag !== disk?.etag ? onDisk : undefined,
     takeTheirs: () => begin(undefined),
-    keepMine: () => begin(draft && { ...draft, etag: file?.etag }),
+    keepMine: () => begin(draft && { ...draft, etag: disk?.etag }),
     save,
     saving,
   }

@@ -10,7 +10,7 @@ import { useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
-import { answeringStep, changedWords } from './override.ts'
+import { answeringStep, changedText, changedWords } from './override.ts'
 import { SaveChanges } from './SaveChanges.tsx'
 import { StepFacts } from './StepFacts.tsx'
 import { StepFields } from './StepFields.tsx'
@@ -18,18 +18,28 @@ import type { Changes } from './use-changes.ts'
 import { useFaults } from './use-faults.ts'
 import css from './Agent.module.css'
 
-export default function AgentPanel({ agent, changed }: { agent: AgentFacts; changed: Changes }) {
-  const { id, description } = agent
-  const path = `/api/agents/${encodeURIComponent(id)}/settings`
+interface PanelProps {
+  agent: AgentFacts
+  changed: Changes
+  /** YAML with which the conversation goes on. */
+  kept: string | undefined
+}
+
+export default function AgentPanel({ agent, changed, kept }: PanelProps) {
+  const { id, name = id, description } = agent
+  const base = baseOf(changed, kept)
   const {
     value: settings,
     error,
     reload,
-  } = useResource(`settings ${id}`, (signal) => api<AgentSettings>(path, { signal }))
+  } = useResource(`settings ${id} ${base ?? ''}`, (signal) => settingsOf(id, base, signal))
   useEffect(() => followAgents(reload), [reload])
   return (
     <div className={css.panel} data-testid="agent-panel">
-      {description !== undefined && <p>{description}</p>}
+      <p className={css.name}>
+        <b>{name}</b>
+        {description !== undefined && ` · ${description}`}
+      </p>
       {settings === undefined ? (
         error === undefined ? (
           <Skeleton rows={6} />
@@ -37,41 +47,54 @@ export default function AgentPanel({ agent, changed }: { agent: AgentFacts; chan
           <ErrorNote error={error} onRetry={reload} isFlush />
         )
       ) : (
-        <SettingsOf agent={agent} settings={settings} changed={changed} onSaved={reload} />
+        <SettingsOf agent={agent} settings={settings} changed={changed} base={base} onSaved={reload} />
       )}
       <Parts agent={agent} />
     </div>
   )
 }
 
+/** The text whose settings are shown and changed; undefined for that of the file. */
+function baseOf({ changes, yaml, mayChange }: Changes, kept: string | undefined): string | undefined {
+  if (!mayChange || yaml === null) return undefined
+  return yaml ?? (changes.length > 0 ? undefined : kept)
+}
+
+async function settingsOf(id: string, text: string | undefined, signal: AbortSignal): Promise<AgentSettings> {
+  const changed = text === undefined ? undefined : await changedText(id, [], { text, signal })
+  return changed?.settings ?? api<AgentSettings>(`/api/agents/${encodeURIComponent(id)}/settings`, { signal })
+}
+
 interface Props {
+  /** The settings are those of this text, and not of the file. */
+  base: string | undefined
   agent: AgentFacts
   settings: AgentSettings
   changed: Changes
   onSaved(): void
 }
 
-function SettingsOf({ agent: { id }, settings, changed, onSaved }: Props) {
+function SettingsOf({ agent: { id }, settings, changed, base, onSaved }: Props) {
   const { steps, file } = settings
-  const { changes, round, mayChange, set, reset } = changed
+  const { changes, yaml, round, mayChange, set, adopt, reset } = changed
   const edit = useServer().facts?.edit
   const [chosen, setChosen] = useState<string>()
   const [isSaving, setSaving] = useState(false)
-  const faults = useFaults(id, changes)
+  const faults = useFaults(id, changes, base)
   const step = steps.find(({ path }) => path === chosen) ?? answeringStep(settings)
-  const isReset = changes.length === 0
+  const words = changedWords(changes, yaml)
   if (step === undefined)
     return <p className={css.soft}>No step of this agent calls a model, so there is nothing to try.</p>
   const own = changes.find((each) => each.step === step.path)
   const elsewhere = faults.filter((fault) => fault.setting === undefined || fault.step !== step.path)
   return (
     <>
-      {!isReset && (
+      {words !== '' && (
         <div className={css.own}>
-          <p>Changed for this chat only: {changedWords(changes)}.</p>
+          <p>Changed for this chat only: {words}.</p>
           <div className={css.actions}>
             <Button onClick={reset}>Reset</Button>
-            {mayChange && file !== undefined && (
+            {mayChange && file !== undefined && base === undefined && (
               <Button look="primary" disabled={faults.length > 0} onClick={() => setSaving(true)}>
                 Save to the agent’s file
               </Button>
@@ -107,7 +130,11 @@ function SettingsOf({ agent: { id }, settings, changed, onSaved }: Props) {
           own={own}
           settings={settings}
           faults={faults.filter((fault) => fault.step === step.path)}
-          onChange={(next) => set(step, next)}
+          onChange={(next) => {
+            // From now on the changes are of what stands here.
+            if (base !== undefined) adopt(base)
+            set(step, next)
+          }}
         />
       ) : (
         <>

@@ -1,10 +1,12 @@
 /** Which agent, which thread, and what can be done with it. */
-import type { ReactNode } from 'react'
+import { useRef } from 'react'
 import { Link } from 'wouter'
 import type { AgentFacts } from '../../data/hooks.ts'
+import { useWidth } from '../../data/media.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ChatsButton } from './chats/ChatsButton.tsx'
 import { useChatsShown } from './chats/shown.ts'
+import { ChatTools, type ChatTool } from './ChatTools.tsx'
 import css from './chat.module.css'
 
 interface Props {
@@ -13,19 +15,28 @@ interface Props {
   threadId: string | undefined
   /** What the thread is called. */
   title: string | undefined
+  tools: readonly ChatTool[]
   onAgent(id: string): void
   onNew(): void
-  children?: ReactNode
 }
 
-export function ChatHeader({ agent, agents, threadId, title, onAgent, onNew, children }: Props) {
+/** px. Below it the tools are in a menu. */
+const roomy = 640
+
+export function ChatHeader({ agent, agents, threadId, title, tools, onAgent, onNew }: Props) {
   const chats = useChatsShown()
+  const box = useRef<HTMLElement>(null)
+  const isMenu = useWidth(box) <= roomy
+  const isNew = threadId === undefined
+  const begin: ChatTool = { icon: 'plus', word: 'New chat', isDisabled: isNew, isOfMenu: true, use: onNew }
   return (
-    <header className={css.head}>
+    <header ref={box} className={css.head}>
       <ChatsButton />
       <select
         className={css.agent}
+        data-wide={isMenu || undefined}
         aria-label="Agent"
+        title={agent.name ?? agent.id}
         value={agent.id}
         onChange={(event) => onAgent(event.target.value)}
       >
@@ -35,21 +46,19 @@ export function ChatHeader({ agent, agents, threadId, title, onAgent, onNew, chi
           </option>
         ))}
       </select>
-      {threadId !== undefined && (
-        <Link className={css.thread} href={`/threads/${encodeURIComponent(threadId)}`} title={title}>
-          {title}
-        </Link>
+      {!isMenu && (
+        <>
+          {!isNew && (
+            <Link className={css.thread} href={`/threads/${encodeURIComponent(threadId)}`} title={title}>
+              {title}
+            </Link>
+          )}
+          <span className={css.space} />
+        </>
       )}
-      <span className={css.space} />
-      {children}
-      {!(chats.isPane && chats.isShown) && (
-        <Button
-          icon="plus"
-          className={css.newChat!}
-          aria-label="New chat"
-          onClick={onNew}
-          disabled={threadId === undefined}
-        >
+      <ChatTools tools={[begin, ...tools]} isMenu={isMenu} />
+      {!isMenu && !(chats.isPane && chats.isShown) && (
+        <Button icon="plus" aria-label="New chat" onClick={onNew} disabled={isNew}>
           New
         </Button>
       )}

@@ -7,7 +7,6 @@ import type { AgentFacts } from '../../data/hooks.ts'
 import { FeedbackOf } from '../../data/feedback.tsx'
 import { useQuery } from '../../data/query.ts'
 import { useSignedIn } from '../../data/server.ts'
-import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
 import { useTitle } from '../../shell/title.ts'
@@ -15,6 +14,7 @@ import { besideOf } from './beside/columns.ts'
 import { formOf } from './agent-form.ts'
 import { ChangedLine } from './ChangedLine.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
+import type { ChatTool } from './ChatTools.tsx'
 import { Composer } from './Composer.tsx'
 import { CopyAs } from './CopyAs.tsx'
 import { Conversation } from './Conversation.tsx'
@@ -26,7 +26,7 @@ import { useBodyLimit } from './use-body-limit.ts'
 import { useChat } from './use-chat.ts'
 import { useChatTitle } from './use-chat-title.ts'
 import { useChanges } from './use-changes.ts'
-import { useDraft } from './use-draft.ts'
+import { moveDraft, useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
 import { useUnsent } from './use-unsent.ts'
 import { Welcome } from './Welcome.tsx'
@@ -35,6 +35,9 @@ import css from './chat.module.css'
 const AgentPanel = lazy(() => import('./AgentPanel.tsx'))
 const FramesPanel = lazy(() => import('./FramesPanel.tsx'))
 
+/** Of what is kept for a chat. */
+const placeOf = (agent: string, threadId: string | undefined) => `${agent}:${threadId ?? ''}`
+
 export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonly AgentFacts[] }) {
   const { id, name = id } = agent
   const query = useQuery()
@@ -42,11 +45,12 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const threadId = query.get('thread')
   const limit = useBodyLimit()
   const user = useSignedIn()
-  const place = `${id}:${threadId ?? ''}`
+  const place = placeOf(id, threadId)
   const [draft, setDraft] = useDraft(place, query.get('draft') ?? '')
   const [files, setFiles] = useState<readonly Attachment[]>([])
   const [fields, setFields] = useState<FormFields>({})
   const [isForced, setForced] = useState(0)
+  const [isCode, setCode] = useState(false)
   const input = useRef<HTMLTextAreaElement>(null)
   const follow = useFollow()
   const isLinear = agent.history === 'client'
@@ -58,9 +62,10 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const onStarted = useCallback(
     ({ id: run, threadId: thread }: { id: string; threadId: string }) => {
       moveTo(thread)
+      if (threadId === undefined) moveDraft(place, placeOf(id, thread))
       set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) })
     },
-    [set, moveTo],
+    [set, moveTo, id, threadId, place],
   )
   const current = useRef(draft)
   useEffect(() => {
@@ -79,6 +84,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     isLinear,
     steers,
     changes: changed.changes,
+    yaml: changed.yaml,
     userId: user?.id,
     onStarted,
     onReturned,
@@ -111,6 +117,8 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   useTitle(title)
   const panel = query.get('panel')
   const last = chat.turns.at(-1)?.turn
+  /** YAML with which the conversation goes on. */
+  const kept = last?.agent === id ? last.yaml : undefined
   const framesOf = chat.turns.find(({ runId }) => runId === query.get('run'))?.runId ?? last?.runId
   const { schema, isMessageRequired } = formOf(agent)
   const asked = draft.trim() !== '' ? draft : (last?.asked.map(textOf).join('\n\n') ?? '')
@@ -122,6 +130,25 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     hasKey: user !== undefined,
   }
   const toggle = (name: string) => set({ panel: panel === name ? undefined : name, wire: undefined })
+  const isChanged = changed.changes.length > 0
+  const tools: readonly ChatTool[] = [
+    {
+      icon: 'model',
+      word: 'Agent',
+      ...(isChanged && { label: 'Agent, changed for this chat' }),
+      isPressed: panel === 'agent',
+      isMarked: isChanged,
+      use: () => toggle('agent'),
+    },
+    { icon: 'menu', word: 'Stream', isPressed: panel === 'frames', use: () => toggle('frames') },
+    {
+      icon: 'columns',
+      word: 'Side by side',
+      title: 'Ask two to four agents or models the same question',
+      use: () => navigate(besideOf(id, changed.changes)),
+    },
+    { icon: 'code', word: 'Code', use: () => setCode(true) },
+  ]
   const side =
     panel === 'frames' ? (
       <Suspense>
@@ -133,7 +160,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
       </Suspense>
     ) : panel === 'agent' ? (
       <Suspense>
-        <AgentPanel agent={agent} changed={changed} />
+        <AgentPanel agent={agent} changed={changed} kept={kept} />
       </Suspense>
     ) : undefined
 
@@ -151,35 +178,13 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           agents={agents}
           threadId={threadId}
           title={title}
+          tools={tools}
           onAgent={(next) => navigate(`/chat/${encodeURIComponent(next)}`)}
           onNew={() => {
             set({ thread: undefined, run: undefined })
             input.current?.focus()
           }}
-        >
-          <Button
-            icon="model"
-            aria-label={changed.changes.length === 0 ? 'Agent' : 'Agent, changed for this chat'}
-            aria-pressed={panel === 'agent'}
-            className={css.marked}
-            onClick={() => toggle('agent')}
-          >
-            <span className={css.wide}>Agent</span>
-            {changed.changes.length > 0 && <span className={css.mark} />}
-          </Button>
-          <Button icon="menu" aria-label="Stream" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
-            <span className={css.wide}>Stream</span>
-          </Button>
-          <Button
-            icon="columns"
-            aria-label="Side by side"
-            title="Ask two to four agents or models the same question"
-            onClick={() => navigate(besideOf(id, changed.changes))}
-          >
-            <span className={css.widest}>Side by side</span>
-          </Button>
-          <CopyAs request={request} />
-        </ChatHeader>
+        />
         <FeedbackOf of={threadId === undefined ? undefined : `/api/feedback?thread=${encodeURIComponent(threadId)}`}>
           <Conversation
             chat={chat}
@@ -188,7 +193,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
           />
         </FeedbackOf>
-        <ChangedLine changed={changed} />
+        <ChangedLine changed={changed} goesOn={kept !== undefined} />
         <Composer
           agentName={name}
           schema={schema}
@@ -206,6 +211,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           onStop={() => void chat.stop()}
           input={input}
         />
+        <CopyAs request={request} isOpen={isCode} onClose={() => setCode(false)} />
       </div>
     </Panes>
   )

@@ -6,26 +6,26 @@ import { Code } from '../../kit/markdown/Code.tsx'
 import { codes, type CodeRequest } from './copy-as.ts'
 import css from './chat.module.css'
 
-export function CopyAs({ request }: { request: CodeRequest }) {
-  const [isOpen, setOpen] = useState(false)
+interface Props {
+  request: CodeRequest
+  isOpen: boolean
+  onClose(): void
+}
+
+export function CopyAs({ request, isOpen, onClose }: Props) {
   const [chosen, setChosen] = useState('curl')
   const code = codes.find(({ id }) => id === chosen)!
   return (
-    <>
-      <Button icon="code" aria-label="Code" onClick={() => setOpen(true)}>
-        <span className={css.wide}>Code</span>
-      </Button>
-      <Dialog isOpen={isOpen} title="The same request as code" onClose={() => setOpen(false)} className={css.codes!}>
-        <fieldset className={css.choices}>
-          <legend className="visually-hidden">Language</legend>
-          {codes.map(({ id, label }) => (
-            <Button key={id} look="quiet" aria-pressed={id === chosen} onClick={() => setChosen(id)}>
-              {label}
-            </Button>
-          ))}
-        </fieldset>
-        <Code text={code.make(request)} language={code.language} isOpen={false} />
-      </Dialog>
-    </>
+    <Dialog isOpen={isOpen} title="The same request as code" onClose={onClose} className={css.codes!}>
+      <fieldset className={css.choices}>
+        <legend className="visually-hidden">Language</legend>
+        {codes.map(({ id, label }) => (
+          <Button key={id} look="quiet" aria-pressed={id === chosen} onClick={() => setChosen(id)}>
+            {label}
+          </Button>
+        ))}
+      </fieldset>
+      <Code text={code.make(request)} language={code.language} isOpen={false} />
+    </Dialog>
   )
 }

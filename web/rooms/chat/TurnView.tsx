@@ -7,9 +7,12 @@ import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { DecideAll } from '../../kit/DecideAll.tsx'
 import { cost, duration, moment, tokens, tokenSides } from '../../kit/format.ts'
+import type { IconName } from '../../kit/Icon.tsx'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
-import { AddTest } from '../../kit/AddTest.tsx'
+import { useAddTest } from '../../kit/AddTest.tsx'
+import { Menu } from '../../kit/Menu.tsx'
+import { useNarrow } from '../../data/media.ts'
 import { ItemView } from './ItemView.tsx'
 import type { ShownTurn } from './use-chat.ts'
 import { answerText, isActive, openRequests, type ChatTurn } from './turn.ts'
@@ -62,15 +65,43 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
         <span className={css.tools}>
           {answerText(turn) !== '' && <Copy text={() => answerText(turn)} label="Copy answer" />}
           {!isLive && <Verdict run={turn.runId} />}
-          {!isLive && <AddTest run={turn.runId} isIcon />}
-          {again !== undefined && !isLive && (
-            <Button look="quiet" icon="retry" aria-label="Answer again" onClick={() => again(turn)} />
-          )}
+          {!isLive && <MoreOf run={turn.runId} onAgain={again && (() => again(turn))} />}
         </span>
       </footer>
     </article>
   )
 })
+
+/** On a phone in a menu, with words. */
+function MoreOf({ run, onAgain }: { run: string; onAgain: (() => void) | undefined }) {
+  const isPhone = useNarrow()
+  const { open, dialog } = useAddTest(run)
+  const action = (icon: IconName, word: string, act: (() => void) | undefined) =>
+    act !== undefined && (
+      <Button look="quiet" icon={icon} aria-label={word} onClick={act}>
+        {isPhone ? word : undefined}
+      </Button>
+    )
+  const actions = (
+    <>
+      {action('tests', 'Add as test', open)}
+      {action('retry', 'Answer again', onAgain)}
+    </>
+  )
+  const isEmpty = open === undefined && onAgain === undefined
+  return (
+    <>
+      {isPhone && !isEmpty ? (
+        <Menu look="quiet" label="More about this answer">
+          {actions}
+        </Menu>
+      ) : (
+        actions
+      )}
+      {dialog}
+    </>
+  )
+}
 
 /** What a run without an answer in words returns. */
 function Output({ turn }: { turn: ChatTurn }) {
@@ -131,7 +162,7 @@ function Facts({ turn }: { turn: ChatTurn }) {
     facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, tokenSides(usage ?? {})])
   }
   if (turn.cost !== undefined && all > 0) facts.push([cost(turn.cost), 'Cost of its model calls'])
-  if (turn.isChanged)
+  if (turn.yaml !== undefined)
     facts.push(['changed agent', 'It ran with the settings of this chat, not with those of the agent’s file'])
   return (
     <span className={css.facts}>

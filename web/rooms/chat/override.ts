@@ -2,6 +2,7 @@
 import type { AgentSettings, ChangedText, Setting, StepChange, StepSettings } from '../../../src/part/agent-settings.ts'
 import { MillraceError } from '../../../src/part/error.ts'
 import { api } from '../../data/client.ts'
+import type { OwnYaml } from '../../data/own-yaml.ts'
 
 export type Settings = Omit<StepChange, 'step'>
 
@@ -14,11 +15,9 @@ const words: Readonly<Record<Setting, string>> = {
 }
 
 /** `model, prompt` */
-export function changedWords(changes: readonly StepChange[]): string {
-  return order
-    .filter((key) => changes.some((each) => each[key] !== undefined))
-    .map((key) => words[key])
-    .join(', ')
+export function changedWords(changes: readonly StepChange[], yaml?: OwnYaml): string {
+  const settings = order.filter((key) => changes.some((each) => each[key] !== undefined)).map((key) => words[key])
+  return [...(typeof yaml === 'string' ? ['YAML'] : []), ...settings].join(', ')
 }
 
 /** The step whose settings are meant if nobody says which: the last one that answers. */
@@ -57,10 +56,10 @@ export function changedText(
   })
 }
 
-/** The YAML of a run with changes. Undefined: it is that of the file. Throws `bad-changes` for what does not fit. */
-export async function pipelineOf(agentId: string, changes: readonly StepChange[]): Promise<string | undefined> {
-  if (changes.length === 0) return undefined
-  const { text, faults } = await changedText(agentId, changes)
+/** What a run is sent with: the YAML of the chat, or of the file, with changes. Throws `bad-changes` for what does not fit. */
+export async function pipelineOf(agentId: string, changes: readonly StepChange[], yaml: OwnYaml): Promise<OwnYaml> {
+  if (changes.length === 0) return yaml
+  const { text, faults } = await changedText(agentId, changes, typeof yaml === 'string' ? { text: yaml } : {})
   if (faults.length === 0) return text
   throw new MillraceError('bad-changes', faults.map(({ message }) => message).join('\n'))
 }

@@ -16,8 +16,8 @@ export interface Outgoing {
   threadId?: string
   /** The run whose conversation the new one continues instead of the thread's last; null: none. */
   previousRunId?: string | null
-  /** YAML that the run executes instead of the agent's file. */
-  pipeline?: string
+  /** YAML that the run executes instead of the agent's file; null: the file again, whatever the thread had. */
+  pipeline?: string | null
   input: Record<string, unknown> & { messages?: Message[] }
 }
 

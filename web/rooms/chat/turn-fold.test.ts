@@ -204,6 +204,16 @@ test('a fork shows what it was asked itself; for another run, what came while it
   expect(fold([...begin, ...rest]).asked).toEqual(fold([...begin]).asked)
 })
 
+test('a turn has the YAML that it ran with instead of the file; a fork that of its own', () => {
+  const resume = (more: object) =>
+    at(70, { type: 'resume', protocol: 'api', agent: 'a', pipeline: 'forked', ...more }, '')
+  const forked = { ...begin[0], pipeline: 'own', ownPipeline: true, forkedFrom: { runId: 'r', seq: 9 } } as Entry
+  const yaml = (...entries: Entry[]) => fold([...entries, ...begin.slice(1)]).yaml
+  expect([yaml(begin[0]!), yaml(forked)]).toEqual([undefined, 'own'])
+  const after = (more: object) => fold([forked, ...begin.slice(1), resume(more)]).yaml
+  expect([after({ ownPipeline: true }), after({}), after({ agent: undefined })]).toEqual(['forked', undefined, 'own'])
+})
+
 test('the work of an agent that a model calls is in the card of its call, and so on below it', () => {
   const shown = (items: readonly Item[]): unknown[] =>
     items.map((item) => {

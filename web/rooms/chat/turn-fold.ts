@@ -290,7 +290,8 @@ export function createTurnFold(): TurnFold {
   return { apply, read }
 }
 
-function begun({ runId, agent, input, previousRunId, ownPipeline, timestamp, seq }: EntryOf<'run-start'>): ChatTurn {
+function begun(start: EntryOf<'run-start'>): ChatTurn {
+  const { runId, agent, input, previousRunId, pipeline, ownPipeline, timestamp, seq } = start
   const { messages: _, ...rest } = input
   return {
     runId,
@@ -299,7 +300,7 @@ function begun({ runId, agent, input, previousRunId, ownPipeline, timestamp, seq
     asked: newMessages(messagesOf(input)),
     input: rest,
     ...(previousRunId !== undefined && { previousRunId }),
-    ...(ownPipeline === true && { isChanged: true }),
+    ...(ownPipeline === true && { yaml: pipeline }),
     items: [],
     startedAt: timestamp,
     lastSeq: seq,
@@ -307,12 +308,15 @@ function begun({ runId, agent, input, previousRunId, ownPipeline, timestamp, seq
 }
 
 /** A fork may be asked something else than its source, and answer as another agent. */
-function askAgain(turn: ChatTurn, { input = {}, agent }: EntryOf<'resume'>): void {
+function askAgain(turn: ChatTurn, { input = {}, agent, pipeline, ownPipeline }: EntryOf<'resume'>): void {
   const { messages: _, ...rest } = input
   const asked = newMessages(messagesOf(input))
   if (asked.length > 0) turn.asked = asked
   turn.input = { ...turn.input, ...rest }
-  if (agent !== undefined) turn.agent = agent
+  if (agent === undefined) return
+  turn.agent = agent
+  if (ownPipeline === true && pipeline !== undefined) turn.yaml = pipeline
+  else delete turn.yaml
 }
 
 /** A client that keeps the conversation sends all of it: new is what stands behind the last answer. */

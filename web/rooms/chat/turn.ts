@@ -113,8 +113,8 @@ export interface ChatTurn {
   /** The other keys of its input. */
   input: Readonly<Record<string, unknown>>
   previousRunId?: string
-  /** It ran with settings of its chat instead of the agent's file. */
-  isChanged?: true
+  /** It ran with this YAML instead of the agent's file. */
+  yaml?: string
   items: readonly Item[]
   /** Ids of messages that were sent into it and wait no more. Those that begin another run are there. */
   told?: readonly string[]

@@ -7,6 +7,7 @@ import type { Actor } from '../../../src/part/principal.ts'
 import type { MessageMode, WaitingMessage } from '../../../src/part/sent-message.ts'
 import { api, client } from '../../data/client.ts'
 import { pathOf, type BranchPoint } from './branches.ts'
+import type { OwnYaml } from '../../data/own-yaml.ts'
 import { pipelineOf } from './override.ts'
 import { randomKey, toOutgoing, type Outgoing } from './send.ts'
 import { createThreadStore, type ThreadState } from './thread-store.ts'
@@ -72,6 +73,8 @@ export interface ChatOptions {
   steers: boolean
   /** What is another one than in the agent's file, for this chat. */
   changes?: readonly StepChange[]
+  /** YAML that it sends, with the changes in it. */
+  yaml?: OwnYaml
   /** Who is signed in. */
   userId: string | undefined
   /** A message was taken: the thread and the run that it started. */
@@ -108,15 +111,24 @@ export function useChat(options: ChatOptions): Chat {
     latest.current = options
   })
   useReturned(turns, sent, latest)
-  const post = useCallback(async (message: SentMessage) => {
+  /** The first message of a new thread is on its way: which thread it has begun. */
+  const begins = useRef<Promise<string | undefined>>(undefined)
+  useEffect(() => {
+    begins.current = undefined
+  }, [threadId])
+  /** The thread in which it was taken. */
+  const post = useCallback(async (message: SentMessage): Promise<string | undefined> => {
     const change = (next: Partial<SentMessage>) =>
       setSent((all) => all.map((each) => (each.key === message.key ? { ...each, ...next } : each)))
     change({ error: undefined })
     try {
       const waits = message.into === undefined ? undefined : await tell(message)
-      if (waits !== undefined) return change({ waits })
+      if (waits !== undefined) {
+        change({ waits })
+        return message.threadId
+      }
       change({ into: undefined })
-      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current.changes ?? [])
+      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current)
       change({ body, isPinned: true })
       // The same key again: a message whose answer was lost is not asked twice.
       const headers = { 'idempotency-key': message.key }
@@ -126,11 +138,22 @@ export function useChat(options: ChatOptions): Chat {
         headers,
       })
       change({ runId: run.id, threadId: run.threadId })
-      latest.current.onStarted(run)
+      // Whoever has gone to another chat meanwhile stays there.
+      if (latest.current.threadId === message.threadId) latest.current.onStarted(run)
+      return run.threadId
     } catch (error) {
       change({ error })
+      return undefined
     }
   }, [])
+  /** What is said right behind the first message goes into the thread that this one begins. */
+  const postBehind = async (first: Promise<string | undefined>, message: SentMessage) => {
+    const thread = await first
+    const next =
+      thread === undefined ? message : { ...message, threadId: thread, body: { ...message.body, threadId: thread } }
+    setSent((all) => all.map((each) => (each.key === next.key ? next : each)))
+    await post(next)
+  }
 
   const active = turns.findLast(({ turn }) => isActive(turn))?.turn
   const waitingIn = useCallback(
@@ -158,7 +181,14 @@ export function useChat(options: ChatOptions): Chat {
     const message: SentMessage = { key: randomKey(), body, asked: messages, threadId }
     if (steers && isPlain && into !== undefined) message.into = into
     setSent((all) => [...all, message])
-    void post(message)
+    const first = threadId === undefined ? begins.current : undefined
+    if (first !== undefined) return void postBehind(first, message)
+    const posted = post(message)
+    if (threadId !== undefined) return
+    begins.current = posted.then((thread) => {
+      if (thread === undefined) begins.current = undefined
+      return thread
+    })
   }
 
   return {
@@ -195,8 +225,8 @@ export function useChat(options: ChatOptions): Chat {
   }
 }
 
-async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
-  const pipeline = await pipelineOf(body.agentId, changes)
+async function withChanges(body: Outgoing, { changes = [], yaml }: ChatOptions): Promise<Outgoing> {
+  const pipeline = await pipelineOf(body.agentId, changes, yaml)
   return pipeline === undefined ? body : { ...body, pipeline }
 }
 

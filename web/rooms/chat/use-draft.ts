@@ -17,6 +17,14 @@ export function useDraft(place: string, first: string): [text: string, set: (tex
   ]
 }
 
+/** What was written while a chat had no thread yet. */
+export function moveDraft(from: string, to: string): void {
+  const text = read(from)
+  if (text === undefined) return
+  addToDraft(to, text)
+  write(from, '')
+}
+
 /** Below what is written there. */
 export function addToDraft(place: string, text: string): void {
   write(place, [read(place) ?? '', text].filter((each) => each.trim() !== '').join('\n\n'))

@@ -10,13 +10,13 @@ export type FoundFault = Pick<SettingFault, 'message' | 'step' | 'setting'>
 const pause = 300
 const none: readonly FoundFault[] = []
 
-export function useFaults(agentId: string, changes: readonly StepChange[]): readonly FoundFault[] {
+export function useFaults(agentId: string, changes: readonly StepChange[], text?: string): readonly FoundFault[] {
   const [found, setFound] = useState<readonly FoundFault[]>(none)
   useEffect(() => {
     if (changes.length === 0) return
     const leave = new AbortController()
     const timer = setTimeout(() => {
-      changedText(agentId, changes, { signal: leave.signal }).then(
+      changedText(agentId, changes, { signal: leave.signal, ...(text !== undefined && { text }) }).then(
         ({ faults }) => !leave.signal.aborted && setFound(faults),
         (error: unknown) => !leave.signal.aborted && setFound([{ message: inShort(toErrorValue(error)) }]),
       )
@@ -25,6 +25,6 @@ export function useFaults(agentId: string, changes: readonly StepChange[]): read
       clearTimeout(timer)
       leave.abort()
     }
-  }, [agentId, changes])
+  }, [agentId, changes, text])
   return changes.length === 0 ? none : found
 }

@@ -16,7 +16,7 @@ import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
 import { comparison, marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
-import { AddTest } from '../../kit/AddTest.tsx'
+import { useAddTest } from '../../kit/AddTest.tsx'
 import { useEntry } from './data/use-entries.ts'
 import type { Room } from './use-room.ts'
 import css from './RunHeader.module.css'
@@ -41,15 +41,14 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
       .catch(setError)
       .finally(() => setStopping(false))
   }
-  // Its dialog would close with the menu.
-  const addTest = !snapshot.isLive && hasFacts && <AddTest run={id} isIcon={isPhone} />
+  const addTest = useAddTest(id)
   const others = (
     <>
       <Button icon="fork" title="Run again from here" onClick={onFork} disabled={!snapshot.isLoaded}>
         Fork
       </Button>
       <Compare id={id} origin={origin} />
-      {!isPhone && addTest}
+      {!snapshot.isLive && hasFacts && addTest.open && <Button onClick={addTest.open}>Add as test</Button>}
       <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
     </>
   )
@@ -75,8 +74,8 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
               Stop
             </Button>
           )}
-          {isPhone && addTest}
           {isPhone ? <Menu label="More">{others}</Menu> : others}
+          {addTest.dialog}
         </div>
       </div>
       <div className={css.about}>

@@ -27,11 +27,12 @@ interface Props {
   users: readonly string[]
   rows: readonly RunRow[]
   search: Ref<HTMLInputElement>
+  onDown(): void
   /** `9 of 316`. */
   count: string
 }
 
-export function Filters({ query, filter, hasColumns, hasOwners, users, rows, search, count }: Props) {
+export function Filters({ query, filter, hasColumns, hasOwners, users, rows, search, onDown, count }: Props) {
   const [isOpen, setOpen] = useState(false)
   const [wasOpen, setWasOpen] = useState(false)
   const isWide = useMedia('(min-width: 1180px)')
@@ -43,6 +44,7 @@ export function Filters({ query, filter, hasColumns, hasOwners, users, rows, sea
         value={filter.q ?? ''}
         label="Find in runs"
         onChange={(q) => query.set({ q, sel: undefined }, { replace: true })}
+        onDown={onDown}
         ref={search}
       />
       {hasChips && <StatusChips query={query} filter={filter} />}

@@ -5,7 +5,7 @@ import { comparison } from '../../data/compare-mark.ts'
 import { useMay } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import type { BulkAction } from './bulk.ts'
-import type { Counted } from './useCount.ts'
+import type { Counted } from './say-count.ts'
 import type { UsedMarks } from './useMarks.ts'
 import css from './RunsRoom.module.css'
 

@@ -184,9 +184,11 @@ function TwoLines({ run, now, isSelected, hasOwners, rowIndex, top, height, ...p
         <span>{duration(tookOf(run, now))}</span>
         <span>{tokens(run.usage)} tok</span>
         {run.cost !== undefined && <span>{cost(run.cost)}</span>}
-        <span className={css.error}>
-          <Errors run={run} />
-        </span>
+        {(run.errors ?? 0) > 0 && (
+          <span className={css.error}>
+            <Errors run={run} />
+          </span>
+        )}
       </td>
       <td className={css.mark}>
         <Mark run={run} {...props} />

@@ -25,7 +25,8 @@ import { compareRuns, fits, isFiltered, listPath, readFilter, type RunFilter } f
 import { RunHeads } from './RunHeads.tsx'
 import { RunLine } from './RunLine.tsx'
 import { NoRuns } from './NoRuns.tsx'
-import { sayCount, useCount } from './useCount.ts'
+import { sayCount } from './say-count.ts'
+import { useCount } from './useCount.ts'
 import { useMarks } from './useMarks.ts'
 import { useRunKeys } from './useRunKeys.ts'
 import { useVerdicts } from './useVerdicts.ts'
@@ -88,9 +89,8 @@ export default function RunsRoom() {
     wantsFocusRef.current = true
     setFold('few')
   }, [setFold])
-  useRunKeys({
+  const toFirst = useRunKeys({
     rows,
-    sel,
     query,
     handle,
     search,
@@ -123,9 +123,12 @@ export default function RunsRoom() {
         users={owners}
         rows={rows}
         search={search}
+        onDown={toFirst}
         count={hasColumns ? count : ''}
       />
-      {!isProtected && !isLow && <AgentLanes query={query} isNarrow={isNarrow} aside={hasColumns ? '' : count} />}
+      {!isProtected && !isLow && (
+        <AgentLanes query={query} filter={filter} isNarrow={isNarrow} aside={hasColumns ? '' : count} />
+      )}
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
       <div className={css.list} ref={place}>
         <NewRows
@@ -214,7 +217,7 @@ function useCounts(filter: RunFilter, list: LiveList<RunRow> | undefined) {
   const here = isWhole ? { count: list.rows.length + list.waiting.length, isMore: false } : fitting.counted
   return {
     fitting: here,
-    said: list === undefined ? '' : sayCount(here, isSome ? all.counted : undefined),
+    said: list === undefined ? '' : sayCount(here, isSome ? all.counted : undefined, list.rows.length),
     recount: () => {
       fitting.reload()
       all.reload()

@@ -96,7 +96,7 @@ export function focusFirst(): void {
 
 function wordsOf(count: number, isCut: boolean, isOwn: boolean): string {
   if (count === 0) return isOwn ? 'No run waits' : 'Nothing waits for you'
-  const shown = `${count}${isCut ? '+' : ''}`
+  const shown = isCut ? `At least ${count}` : `${count}`
   if (isOwn) return count === 1 ? `${shown} run waits` : `${shown} runs wait`
   return `${shown} ${count === 1 ? 'waits' : 'wait'} for you`
 }
@@ -145,11 +145,12 @@ function Item({ run, request, isDone, deciding, told }: ItemProps) {
             <Link href={`/runs/${encodeURIComponent(run.id)}`} title="The run">
               {run.title === undefined ? run.id : `“${run.title}”`}
             </Link>
-            {' · '}
-            <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${nameOf(run.threadId).name}`}>
-              thread
-            </Link>
-            {' · '}
+            <span className={css.thread}>
+              {' · '}
+              <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${nameOf(run.threadId).name}`}>
+                thread
+              </Link>
+            </span>
           </>
         }
       />

@@ -1,7 +1,17 @@
 import { expect, test } from 'vitest'
 import type { RunRow } from '../../../src/part/log.ts'
 import type { StateWord } from '../../kit/status-words.ts'
-import { compareRuns, countPath, fits, isFiltered, listPath, readFilter, sinceTime, withToggled } from './run-filter.ts'
+import {
+  compareRuns,
+  countPath,
+  fits,
+  isFiltered,
+  listPath,
+  readFilter,
+  recentPaths,
+  sinceTime,
+  withToggled,
+} from './run-filter.ts'
 
 const now = 1_800_000_000_000
 const row = (changes: Partial<RunRow> = {}): RunRow => ({
@@ -29,6 +39,18 @@ test('a link is a filter, and a filter is a request', () => {
   )
   expect(['?user=alice', '?sel=run_1'].map((each) => isFiltered(filterOf(each)))).toEqual([true, false])
   expect(listPath(filterOf('?since=soon'), { before: undefined, limit: 1 }, now)).toBe('/api/runs?since=soon&limit=1')
+})
+
+test('the timeline asks for what the list shows, of its own time, and for what is open since before', () => {
+  const recent = (search: string) => recentPaths(filterOf(search), 900_000, 9, now)
+  const since = `since=${now - 900_000}&limit=9`
+  expect(recent('')).toEqual([`/api/runs?${since}`, '/api/runs?status=running%2Csuspended&limit=9'])
+  expect(recent('?status=failed&agent=a&sort=cost&since=1h')[0]).toMatch(new RegExp(`&agent=a&${since}$`, 'u'))
+  expect(recent('?status=failed')).toHaveLength(1)
+  expect(recent('?status=waiting&since=1m')).toEqual([
+    `/api/runs?status=suspended&since=${now - 60_000}&limit=9`,
+    `/api/runs?status=suspended&since=${now - 60_000}&limit=9`,
+  ])
 })
 
 test('a link has bounds, and an order; the number of what fits has none', () => {

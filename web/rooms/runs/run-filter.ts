@@ -123,6 +123,15 @@ export function listPath(filter: RunFilter, page: { before: string | undefined; 
   return `/api/runs?${query}`
 }
 
+/** What the timeline of the last `ms` asks for: what began in them, and what goes on or waits and may have begun long before. */
+export function recentPaths(filter: RunFilter, ms: number, limit: number, now: number): string[] {
+  const { status, since } = filter
+  const from = String(Math.max(sinceTime(since, now) ?? 0, now - ms))
+  const open = ['running', 'suspended'].filter((each) => status.length === 0 || status.includes(each))
+  const asked = [{ ...filter, since: from }, ...(open.length === 0 ? [] : [{ ...filter, status: open }])]
+  return asked.map((each) => listPath({ ...each, sort: undefined }, { before: undefined, limit }, now))
+}
+
 /** How many runs fit. */
 export function countPath(filter: RunFilter, now: number): string {
   const query = queryOf(filter, now)

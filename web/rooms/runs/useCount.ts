@@ -4,12 +4,7 @@ import { api } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
 import { useResource } from '../../data/resource.ts'
 import { countPath, type RunFilter } from './run-filter.ts'
-
-export interface Counted {
-  count: number
-  /** There are more. */
-  isMore: boolean
-}
+import type { Counted } from './say-count.ts'
 
 /** A busy server begins many runs a second. */
 const rest = 5000
@@ -34,13 +29,4 @@ export function useCount(filter: RunFilter | undefined): { counted: Counted | un
     }
   }, [key, reload])
   return { counted: value, reload }
-}
-
-/** `9 of 316`, `1,000+ runs`. */
-export function sayCount(fitting: Counted | undefined, all: Counted | undefined): string {
-  const say = ({ count, isMore }: Counted) => `${count.toLocaleString('en-US')}${isMore ? '+' : ''}`
-  const shown = fitting ?? all
-  if (shown === undefined) return ''
-  if (fitting === undefined || all === undefined) return `${say(shown)} ${shown.count === 1 ? 'run' : 'runs'}`
-  return `${say(fitting)} of ${say(all)}`
 }

@@ -1,16 +1,20 @@
-/** The runs of the last minutes, and those that still go on or wait, of all agents, as they change. */
+/** The runs of the last minutes, and those that still go on or wait, of those that the list shows, as they change. */
 import { useEffect, useState } from 'react'
 import { hasEnded, type RunRow } from '../../../src/part/log.ts'
 import { api } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
+import { fits, recentPaths, type RunFilter } from './run-filter.ts'
 
 const most = 400
 
 /** `ms`: how far back. `undefined`: none are loaded. */
-export function useRecentRuns(ms: number | undefined): readonly RunRow[] {
+export function useRecentRuns(filter: RunFilter, ms: number | undefined): readonly RunRow[] {
   const [rows, setRows] = useState<readonly RunRow[]>([])
+  // A timeline has one order.
+  const key = JSON.stringify({ ...filter, sort: undefined, order: undefined })
   useEffect(() => {
     if (ms === undefined) return
+    const wanted = JSON.parse(key) as RunFilter
     const known = new Map<string, RunRow>()
     let frame: number | undefined
     let hasLeft = false
@@ -28,20 +32,20 @@ export function useRecentRuns(ms: number | undefined): readonly RunRow[] {
         setRows(latest)
       })
     }
-    // What waits may have begun long before.
-    for (const which of [`since=${Date.now() - ms}`, 'status=running,suspended']) {
-      void api<{ runs: RunRow[] }>(`/api/runs?limit=${most}&${which}`).then(
+    for (const path of recentPaths(wanted, ms, most, Date.now())) {
+      void api<{ runs: RunRow[] }>(path).then(
         ({ runs }) => !hasLeft && take(runs),
         () => undefined,
       )
     }
-    const leave = followRows(take)
+    // As in the list: one that is shown stays, whatever becomes of it.
+    const leave = followRows((news) => take(news.filter((row) => known.has(row.id) || fits(wanted, row, Date.now()))))
     return () => {
       hasLeft = true
       leave()
       if (frame !== undefined) cancelAnimationFrame(frame)
     }
-  }, [ms])
+  }, [key, ms])
   return rows
 }
 

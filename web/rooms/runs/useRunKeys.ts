@@ -10,7 +10,6 @@ import { focusFirst } from './WaitsForYou.tsx'
 
 interface RunKeysOptions {
   rows: readonly RunRow[]
-  sel: string | undefined
   query: Query
   handle: RefObject<ListHandle | null>
   search: RefObject<HTMLInputElement | null>
@@ -26,31 +25,39 @@ interface RunKeysOptions {
 
 const isFailed = ({ status, errors = 0 }: RunRow) => status === 'failed' || errors > 0
 
-export function useRunKeys({ mark, clear, isFolded, toQuestion, ...list }: RunKeysOptions): void {
-  const { rows, sel, handle } = list
-  useListKeys({
+/** Returns what leads to the first row. */
+export function useRunKeys({ mark, clear, isFolded, toQuestion, ...list }: RunKeysOptions): () => void {
+  const { rows, handle } = list
+  return useListKeys({
     ...list,
     what: 'run',
     onEscape: clear,
-    more: (select, at) => ({
+    more: (select, selected) => ({
       x: {
         label: 'Mark the run',
         run: () => {
-          const run = rows.find(({ id }) => id === sel)
+          const run = rows.find(({ id }) => id === selected())
           if (run !== undefined) mark(run)
         },
       },
       c: {
         label: 'Copy the id of the run',
         run: () => {
-          if (sel === undefined) return
-          copyText(sel).then(
+          const id = selected()
+          if (id === undefined) return
+          copyText(id).then(
             () => notice('Id copied'),
             () => notice('Cannot copy here'),
           )
         },
       },
-      e: { label: 'Next failed run', run: () => select(rows.findIndex((row, i) => i > at && isFailed(row))) },
+      e: {
+        label: 'Next failed run',
+        run: () => {
+          const at = rows.findIndex(({ id }) => id === selected())
+          select(rows.findIndex((row, i) => i > at && isFailed(row)))
+        },
+      },
       o: {
         label: 'First question that waits',
         run: () => {

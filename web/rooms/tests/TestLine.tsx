@@ -36,12 +36,20 @@ export function TestLine({
       )}
       <TestMark state={state} compact />
       <span className={css.name}>
-        <Link href={`/tests/${encodeURIComponent(id)}`}>{name}</Link>
-        {turns > 1 && <small>{turns} turns</small>}
-        {!isRecorded && <small className={css.warn}>no recording</small>}
-        {hasChange && <small className={css.warn}>new answer</small>}
-        {last !== undefined && last.warnings > 0 && <small className={css.warn}>the prompt has changed</small>}
-        {why !== undefined && <span className={css.why}>{why}</span>}
+        <Link href={`/tests/${encodeURIComponent(id)}`} title={name} data-row>
+          {name}
+        </Link>
+        <span className={css.about}>
+          {turns > 1 && <small>{turns} turns</small>}
+          {!isRecorded && <small className={css.warn}>no recording</small>}
+          {hasChange && <small className={css.warn}>new answer</small>}
+          {last !== undefined && last.warnings > 0 && <small className={css.warn}>the prompt has changed</small>}
+          {why !== undefined && (
+            <span className={css.why} title={why}>
+              {why}
+            </span>
+          )}
+        </span>
       </span>
       <span className={css.model}>{last?.model ?? (last?.isLive === true ? 'models asked' : '')}</span>
       <span className={css.small} title={last === undefined ? undefined : moment(last.time)}>

@@ -10,7 +10,6 @@ import { Empty } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { SearchField } from '../../kit/SearchField.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
-import { useKeys } from '../../shell/keys.ts'
 import { NoTests } from './NoTests.tsx'
 import { Progress } from './Progress.tsx'
 import { RunOptions, toStart, useRunOptions } from './RunOptions.tsx'
@@ -26,6 +25,7 @@ import {
   type TestMarked,
 } from './tests-view.ts'
 import { useMayTest } from '../../kit/use-may-test.ts'
+import { useRowKeys } from '../../kit/use-row-keys.ts'
 import { useTests } from './use-tests.ts'
 import css from './Tests.module.css'
 
@@ -41,7 +41,7 @@ export function TestList() {
   const [options, setOptions] = useRunOptions()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const search = useRef<HTMLInputElement>(null)
-  useKeys({ '/': { label: 'Find in tests', run: () => search.current?.focus() } }, 'Tests')
+  const toFirst = useRowKeys({ what: 'test', search })
   if (isCode) {
     return (
       <Empty title="There are no tests here.">
@@ -75,6 +75,7 @@ export function TestList() {
             value={query.get('q') ?? ''}
             label="Find in tests"
             onChange={(q) => query.set({ q }, { replace: true })}
+            onDown={toFirst}
             ref={search}
           />
           <States cases={cases} state={state} onChange={(status) => query.set({ status })} />

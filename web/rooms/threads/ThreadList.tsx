@@ -60,9 +60,8 @@ export function ThreadList() {
   const nameOf = useThreadName()
   const owners = useOwners(rows.map(({ id }) => nameOf(id)))
   const hasOwners = useSeesOthers() && (owners.length > 0 || user !== undefined)
-  useListKeys({
+  const toFirst = useListKeys({
     rows,
-    sel,
     query,
     handle,
     search,
@@ -78,6 +77,7 @@ export function ThreadList() {
           value={q ?? ''}
           label="Find in threads"
           onChange={(text) => query.set({ q: text, sel: undefined }, { replace: true })}
+          onDown={toFirst}
           ref={search}
         />
         <Choice name="status" label="Status" all="Any status" values={threadWords} />

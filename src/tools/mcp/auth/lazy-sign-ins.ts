@@ -9,6 +9,6 @@ export function lazySignIns(servers: ReadonlyMap<string, McpServer>, options: Si
     source: async (server, caller) => (await load()).source(server, caller),
     begin: async (asked) => (await load()).begin(asked),
     finish: async (flow, back) => (await load()).finish(flow, back),
-    signOut: async (server, caller) => (await load()).signOut(server, caller),
+    signOut: async (...given) => (await load()).signOut(...given),
   }
 }

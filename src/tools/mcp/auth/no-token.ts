@@ -8,22 +8,29 @@ const longestDescription = 300
 /** The causes of the library's errors have tokens and secrets in them: they are dropped. `clean`: removes ours from what the other side said. */
 export function noToken(who: string, error: unknown, clean: (text: string) => string): MillraceError {
   if (error instanceof MillraceError) return error
+  const [why, detail] = whyNoToken(error, clean)
+  return unauthorized(who, `its authorization server ${why}`, detail)
+}
+
+/** What an authorization server did: the end of a sentence about it, and what only the log has. */
+export function whyNoToken(error: unknown, clean: (text: string) => string): [why: string, detail?: string] {
   if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError) {
     const code = /^[a-z_]{1,60}$/u.test(error.error) ? error.error : 'an error'
     const { error_description: said } = error
     const detail = said === undefined ? undefined : clean(said).slice(0, longestDescription)
-    return unauthorized(who, `its authorization server answered ${code}`, detail)
+    return detail === undefined ? [`answered ${code}`] : [`answered ${code}`, detail]
   }
   if (error instanceof oauth.WWWAuthenticateChallengeError) {
-    return unauthorized(who, `its authorization server answered HTTP ${error.status}`)
+    return [`answered HTTP ${error.status}`]
   }
   if (error instanceof oauth.OperationProcessingError) {
-    return unauthorized(who, 'the answer of its authorization server cannot be used', clean(error.message))
+    if (error.cause instanceof Response && !error.cause.ok) return [`answered HTTP ${error.cause.status}`]
+    return ['gave an answer that cannot be used', clean(error.message)]
   }
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return unauthorized(who, 'its authorization server did not answer in time')
+    return ['did not answer in time']
   }
   const { code } = ((error as { cause?: unknown } | undefined)?.cause ?? {}) as { code?: unknown }
   const why = typeof code === 'string' ? ` (${code})` : ''
-  return unauthorized(who, `its authorization server cannot be reached${why}`)
+  return [`cannot be reached${why}`]
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createBrowser } from '../../../../test/support/oidc-provider.ts'
 import { memoryStore } from '../../../store/memory-store.ts'
 import { createMcpPool, type McpPool } from '../pool.ts'
@@ -12,6 +12,8 @@ let issuer: TestAuthorizationServer
 let drive: ProtectedServer
 let log: ReturnType<typeof memoryStore>['log']
 let skew = 0
+/** Ends the wait of a sign-out. */
+let stop: AbortController
 const now = () => Date.now() + skew
 const pools: McpPool[] = []
 const ann = { id: 'ann', tenant: 'acme' }
@@ -25,7 +27,10 @@ beforeEach(async () => {
   drive = await openProtectedServer(issuer.url)
   log = memoryStore().log
   skew = 0
+  stop = new AbortController()
   issuer.grants.length = 0
+  issuer.revocations.length = 0
+  issuer.interceptRevocation = undefined
   issuer.registered = 0
   issuer.intercept = undefined
   issuer.documents.clear()
@@ -153,12 +158,87 @@ describe('sign-ins with an MCP server', () => {
     }
   })
 
-  test('signing out', async () => {
+  test('signing out revokes the tokens, and no process uses them any more', async () => {
     const { signIns, whoami } = instance()
-    expect(await signIns.signOut('drive', ann)).toBe(false)
+    expect(await signIns.signOut('drive', ann)).toBeUndefined()
     await signIn(signIns, ann)
-    expect(await signIns.signOut('drive', ann)).toBe(true)
+    const elsewhere = instance().poolOf(ann)
+    expect(await elsewhere.call('drive', 'whoami', {})).toBe('page ann')
+    expect(await signIns.signOut('drive', ann)).toEqual({ notRevoked: undefined })
+    expect(issuer.revocations.map((each) => each.get('token_type_hint'))).toEqual(['refresh_token', 'access_token'])
+    const refused = await fetch(`${issuer.url}/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        client_id: 'page',
+        refresh_token: issuer.revocations[0]!.get('token')!,
+      }),
+    })
+    expect(await refused.json()).toMatchObject({ error: 'invalid_grant' })
+    const calls = drive.calls.length
+    // It had the token in memory.
+    await expect(elsewhere.call('drive', 'whoami', {})).rejects.toMatchObject({ server: 'drive' })
     await expect(whoami(ann)).rejects.toMatchObject({ server: 'drive' })
+    expect(drive.calls).toHaveLength(calls)
+    await signIn(signIns, ann, 'anna')
+    expect(await elsewhere.call('drive', 'whoami', {})).toBe('page anna')
+  })
+
+  test('a renewal that was under way when the person signed out is in vain, and what it got is revoked', async () => {
+    const { signIns, poolOf } = instance()
+    await signIn(signIns, ann)
+    const pool = poolOf(ann)
+    skew = 550_000
+    const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    issuer.intercept = async () => {
+      asked.resolve()
+      await go.promise
+      return undefined
+    }
+    issuer.interceptRevocation = async () => ({ status: 200, body: {} })
+    const call = pool.call('drive', 'whoami', {})
+    await asked.promise
+    await signIns.signOut('drive', ann)
+    go.resolve()
+    await expect(call).rejects.toMatchObject({ server: 'drive' })
+    await vi.waitFor(() => expect(issuer.revocations).toHaveLength(4))
+    expect(new Set(issuer.revocations.map((each) => each.get('token'))).size).toBe(4)
+  })
+
+  test.for<[string, string, () => Promise<{ status: number; body: object }>]>([
+    ['refuses', 'answered invalid_client', async () => ({ status: 401, body: { error: 'invalid_client' } })],
+    ['is broken', 'answered HTTP 500', async () => ({ status: 500, body: {} })],
+    [
+      'does not answer',
+      'did not answer in time',
+      () => {
+        stop.abort(new DOMException('late', 'TimeoutError'))
+        return new Promise(() => {})
+      },
+    ],
+  ])('an authorization server that %s: the tokens are forgotten all the same', async ([, why, answer]) => {
+    const { signIns, whoami } = instance()
+    await signIn(signIns, ann)
+    issuer.interceptRevocation = answer
+    expect(await signIns.signOut('drive', ann, stop.signal)).toMatchObject({ notRevoked: { why } })
+    await expect(whoami(ann)).rejects.toMatchObject({ server: 'drive' })
+  })
+
+  test('an authorization server that revokes nothing, and one that another server names', async () => {
+    const other = await openAuthorizationServer({ revokes: false })
+    try {
+      await signIn(instance().signIns, ann)
+      drive.metadata = { authorization_servers: [other.url] }
+      const { signIns } = instance()
+      expect(await signIns.signOut('drive', ann)).toMatchObject({
+        notRevoked: { why: 'is no longer that of the server' },
+      })
+      await signIn(signIns, ann)
+      expect(await signIns.signOut('drive', ann)).toMatchObject({ notRevoked: { why: 'revokes no tokens' } })
+      expect([issuer.revocations, other.revocations]).toEqual([[], []])
+    } finally {
+      await other.close()
+    }
   })
 
   test('without a client id we register, once for all people', async () => {

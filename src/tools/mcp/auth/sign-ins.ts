@@ -16,8 +16,9 @@ import type { CredentialsOptions } from './client-credentials.ts'
 import { clientMetadata } from './client-metadata.ts'
 import { createClientBook, type RegisteredClient } from './client-book.ts'
 import { noToken } from './no-token.ts'
+import { revokeTokens, type NotRevoked } from './revoke-tokens.ts'
 import { SignInNeeded } from './sign-in-needed.ts'
-import { openTokenBook, type BookOptions, type KeptTokens, type TokenBook } from './token-book.ts'
+import { openTokenBook, type BookOptions, type KeptTokens, type TokenBook, type Version } from './token-book.ts'
 import { createTokenSource, type IssuedToken, type TokenSource } from './token-source.ts'
 import { unauthorized } from './unauthorized.ts'
 
@@ -52,14 +53,24 @@ export interface SignIns {
   begin(options: SignInOptions): Promise<{ address: string; flow: Flow }>
   /** `back`: where the person came back to. Rejects with `mcp-unauthorized`; `sign-in-declined` if the person has declined. */
   finish(flow: Flow, back: URL): Promise<void>
-  /** Resolves with whether there was a sign-in. */
-  signOut(server: string, caller: Caller): Promise<boolean>
+  /**
+   * Forgets the tokens, for all processes; then the authorization server is asked to revoke them, if it can, for as long as the signal lets it. Resolves
+   * with undefined if there was no sign-in.
+   */
+  signOut(server: string, caller: Caller, signal?: AbortSignal): Promise<SignedOut | undefined>
+}
+
+export interface SignedOut {
+  /** Undefined: the authorization server has revoked the tokens. */
+  notRevoked: NotRevoked | undefined
 }
 
 export type SignInsOptions = Pick<CredentialsOptions, 'environment' | 'fetch'> & Omit<BookOptions, 'seal'>
 
 /** How long a person may take. */
 export const longestSignInMs = 600_000
+/** ms that a sign-out waits for the authorization server. */
+const revokeMs = 10_000
 /** Callers whose tokens are in memory. */
 const mostKept = 1000
 
@@ -149,6 +160,14 @@ export function createSignIns(servers: ReadonlyMap<string, McpServer>, options: 
     }
   }
 
+  async function revoke(server: string, found: KeptTokens, signal: AbortSignal): Promise<SignedOut> {
+    const finding = async () => {
+      const { metadata, http } = await find(server)
+      return { metadata, http, client: clientOf(found), auth: authOf(metadata, found) }
+    }
+    return { notRevoked: await revokeTokens(finding, found, signal) }
+  }
+
   async function open(server: string, caller: Caller): Promise<{ book: TokenBook; source: TokenSource }> {
     const { url } = settingsOf(server)
     const name = await nameOf([caller?.tenant ?? '', caller?.id ?? '', server, url])
@@ -162,15 +181,26 @@ export function createSignIns(servers: ReadonlyMap<string, McpServer>, options: 
 
     function newSource() {
       const book = openTokenBook(name, { log, seal, now })
-      const source = createTokenSource(async (refused) => {
-        const version = await book.latest()
-        const { kept: found } = version ?? {}
-        if (version === undefined || found === undefined) throw new SignInNeeded(server)
-        if (found.token !== refused && now() < (found.renewAt ?? Infinity)) return issuedOf(found)
-        const next = await book.renew(version, (before) => renewed(server, before))
-        if (next.kept === undefined) throw new SignInNeeded(server)
-        return issuedOf(next.kept)
-      }, now)
+      let used: Version | undefined
+      const isLatest = async () => used === undefined || book.isLatest(used)
+      const source = createTokenSource(
+        async (refused) => {
+          const version = await book.latest()
+          used = version
+          const { kept: found } = version ?? {}
+          if (version === undefined || found === undefined) throw new SignInNeeded(server)
+          if (found.token !== refused && now() < (found.renewAt ?? Infinity)) return issuedOf(found)
+          let made: KeptTokens | undefined
+          const next = await book.renew(version, async (before) => (made = await renewed(server, before)))
+          used = next
+          if (next.kept !== undefined) return issuedOf(next.kept)
+          // The person has signed out meanwhile.
+          if (made !== undefined) void revoke(server, made, AbortSignal.timeout(revokeMs))
+          throw new SignInNeeded(server)
+        },
+        now,
+        isLatest,
+      )
       return { book, source }
     }
   }
@@ -250,12 +280,13 @@ export function createSignIns(servers: ReadonlyMap<string, McpServer>, options: 
       }
     },
 
-    async signOut(server, caller) {
+    async signOut(server, caller, signal = AbortSignal.timeout(revokeMs)) {
       const { book } = await open(server, caller)
-      if ((await book.latest())?.kept === undefined) return false
+      const found = (await book.latest())?.kept
+      if (found === undefined) return undefined
       await book.replace(undefined)
       kept.clear()
-      return true
+      return revoke(server, found, signal)
     },
   }
 }

@@ -33,6 +33,18 @@ describe('the tokens of a person in the store', () => {
     expect(await two.latest()).toBeUndefined()
   })
 
+  test('whether a version is the latest is seen at once, over the start of a new inbox, too', async () => {
+    const [one, two] = [bookOf(), bookOf()]
+    const first = await one.replace(tokens('first'))
+    expect([await one.isLatest(first), await two.isLatest(first)]).toEqual([true, true])
+    const second = await two.replace(tokens('second'))
+    expect([await one.isLatest(first), await one.isLatest(second)]).toEqual([false, true])
+    time += 28 * day
+    expect(await one.isLatest(second)).toBe(true)
+    const third = await two.replace(undefined)
+    expect([await one.isLatest(second), await one.isLatest(third)]).toEqual([false, true])
+  })
+
   test('one process renews, the other waits for it', async () => {
     const [one, two] = [bookOf(), bookOf()]
     const first = await one.replace(tokens('first'))

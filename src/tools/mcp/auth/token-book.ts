@@ -32,6 +32,8 @@ export interface Version {
 
 export interface TokenBook {
   latest(): Promise<Version | undefined>
+  /** Whether there is none after this one. Reads only what is new. */
+  isLatest(version: Version): Promise<boolean>
   /** The next version. Whoever comes later wins: a person has signed in, or out. */
   replace(kept: KeptTokens | undefined): Promise<Version>
   /** The version after this one, which `work` makes once for all processes. Rejects as `work` does. */
@@ -77,6 +79,20 @@ export function openTokenBook(name: string, { log, seal, now }: BookOptions): To
     const found = text === undefined ? undefined : (parseJson(text) as { name: string; kept: KeptTokens })
     // The text of another person would not do.
     return { n, period, ...(found?.name === name && { kept: found.kept }) }
+  }
+
+  /** How far the inbox of a period was read, and the newest version there. */
+  let seen = { period: -1, position: 0, newest: 0 }
+
+  async function isLatest({ n, period }: Version): Promise<boolean> {
+    if (period !== current()) return (await latest())?.n === n
+    if (seen.period !== period) seen = { period, position: 0, newest: 0 }
+    const own = seen
+    for await (const message of log.inbox(inboxOf(period), { after: own.position })) {
+      own.position = Math.max(own.position, message.n)
+      own.newest = Math.max(own.newest, newestOf([message])?.n ?? 0)
+    }
+    return own.newest <= n
   }
 
   /** Undefined: another process has written this version. */
@@ -139,7 +155,7 @@ export function openTokenBook(name: string, { log, seal, now }: BookOptions): To
     await late
   }
 
-  return { latest, replace, renew }
+  return { latest, isLatest, replace, renew }
 }
 
 function newestOf(messages: readonly InboxMessage[]): { n: number; message: unknown } | undefined {

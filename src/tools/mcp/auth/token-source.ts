@@ -29,10 +29,14 @@ export function issuedToken(token: string, asked: number, lifetime = Infinity): 
   return { token, renewAt: endsAt - Math.min(longestMargin, lifetime / 5), endsAt }
 }
 
-/** `request`: asks for a token that is not the one that was refused. `now`: epoch ms. */
+/**
+ * `request`: asks for a token that is not the one that was refused. `now`: epoch ms. `isLatest`: whether the one that was asked for last still counts;
+ * another process may have replaced it.
+ */
 export function createTokenSource(
   request: (refused: string | undefined) => Promise<IssuedToken>,
   now: () => number,
+  isLatest: () => Promise<boolean> = () => Promise.resolve(true),
 ): TokenSource {
   let kept: IssuedToken | undefined
   let refusedLast: string | undefined
@@ -49,6 +53,8 @@ export function createTokenSource(
   const askOnce = () => (asking ??= next().finally(() => (asking = undefined)))
 
   async function token(): Promise<string> {
+    const before = kept
+    if (before !== undefined && !(await isLatest()) && kept === before) kept = undefined
     if (kept !== undefined && now() < kept.renewAt) return kept.token
     try {
       return await askOnce()

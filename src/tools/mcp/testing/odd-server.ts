@@ -10,7 +10,7 @@ const last = JSON.parse(process.env['LAST'] ?? 'null') as unknown
 interface Request {
   id?: number
   method: string
-  params?: { cursor?: string; protocolVersion?: string; name?: string }
+  params?: { cursor?: string; protocolVersion?: string; name?: string; arguments?: object }
 }
 
 function answer({ method, params = {} }: Request): object {
@@ -31,7 +31,11 @@ function answer({ method, params = {} }: Request): object {
           { type: 'text', text: `called ${params.name}` },
           ...(params.name === 'shot' ? [{ type: 'image', data: 'QUJD', mimeType: 'image/png' }] : []),
         ],
-        structuredContent: { called: params.name },
+        structuredContent: {
+          called: params.name,
+          ...(params.name === 'shot' && { picture: { data: 'QUJD' } }),
+          ...(Object.keys(params.arguments ?? {}).length > 0 && { given: params.arguments }),
+        },
       }
   }
 }

@@ -30,7 +30,7 @@ export function AnswerLine({ turn, marks = [] }: { turn: ChatTurn; marks?: reado
         <Link href={`/runs/${encodeURIComponent(turn.runId)}`}>
           Open run <span aria-hidden="true">↗</span>
         </Link>
-        {turn.isChanged && (
+        {turn.yaml !== undefined && (
           <span title="It ran with settings of its own, not with those of the agent’s file">changed agent</span>
         )}
         {marks.map((mark) => (

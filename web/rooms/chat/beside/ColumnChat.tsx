@@ -67,6 +67,8 @@ export const ColumnChat = memo(function ColumnChat({ id, label, spec, agent, cho
     isLinear,
     steers,
     changes: chosen.changes,
+    // What the column shows is what answers, whatever its conversation had.
+    yaml: null,
     userId: user?.id,
     onStarted: ({ threadId }) => onSpec(id, { thread: threadId, run: undefined }),
     onReturned,

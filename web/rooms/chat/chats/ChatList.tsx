@@ -113,7 +113,13 @@ function Listed({ user, agent, agents, onFold, onFound }: Props & { user: string
         {onFold && <Button look="quiet" icon="left" aria-label="Fold the list of chats" onClick={onFold} />}
       </div>
       <search className={css.search} aria-label="Chats">
-        <SearchField value={q} label="Find in chats" hasKey={false} onChange={setQ} />
+        <SearchField
+          value={q}
+          label="Find in chats"
+          hasKey={false}
+          onChange={setQ}
+          onDown={() => rows[0] !== undefined && focusRow(rows[0].id)}
+        />
       </search>
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
       {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- The rows have the focus. */}

@@ -1,5 +1,6 @@
 /** What a step has said and called. */
 import { useMemo } from 'react'
+import { progressWords } from '../../../../src/fold/progress-words.ts'
 import type { Entry } from '../../../../src/part/entry.ts'
 import { answerWords } from '../../../kit/answer-words.ts'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
@@ -86,6 +87,8 @@ function Other({ entry }: { entry: Entry }) {
       </div>
     )
   }
+  const progress = progressWords(entry)
+  if (progress !== undefined) return <p className={css.note}>{progress}</p>
   if (entry.type === 'warning') return <p className={css.note}>{entry.message}</p>
   if (entry.type === 'cli-output') return <pre className={css.pre}>{entry.raw}</pre>
   if (entry.type === 'source' && entry.sourceType === 'url') {

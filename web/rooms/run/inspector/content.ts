@@ -1,4 +1,5 @@
 /** What a step has said and called, put together from its entries. */
+import { progressWords } from '../../../../src/fold/progress-words.ts'
 import type { Entry, EntryOf } from '../../../../src/part/entry.ts'
 
 export type ContentPiece =
@@ -22,7 +23,6 @@ const shown: ReadonlySet<string> = new Set([
   'error',
   'warning',
   'retry',
-  'data',
   'cli-output',
   'request',
   'response',
@@ -77,6 +77,14 @@ export function piecesOf(entries: readonly Entry[]): ContentPiece[] {
       case 'tool-result':
         call(entry.toolCallId, entry.toolName).result = entry
         break
+      case 'data': {
+        const isProgress = progressWords(entry) !== undefined
+        const known = isProgress ? open.get('progress') : undefined
+        // A later one takes its place.
+        if (known?.kind === 'other') known.entry = entry
+        else add(isProgress ? 'progress' : String(entry.seq), { kind: 'other', id: String(entry.seq), entry })
+        break
+      }
       default:
         if (shown.has(entry.type)) pieces.push({ kind: 'other', id: String(entry.seq), entry })
     }

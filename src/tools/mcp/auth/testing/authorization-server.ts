@@ -18,10 +18,16 @@ export interface TestAuthorizationServer {
   registered: number
   /** Called before a grant is answered; what it returns is answered instead. */
   intercept: (() => Promise<{ status: number; body: object } | undefined>) | undefined
+  /** What was to be revoked. */
+  revocations: URLSearchParams[]
+  /** As `intercept`, for these. */
+  interceptRevocation: TestAuthorizationServer['intercept']
   close(): Promise<void>
 }
 
 export interface AuthorizationServerOptions {
+  /** Whether it revokes tokens. Default true. */
+  revokes?: boolean
   /** Seconds that a token counts. Default 600. */
   lifetime?: number
   redirectUris?: () => string[]
@@ -29,6 +35,7 @@ export interface AuthorizationServerOptions {
 
 export async function openAuthorizationServer({
   lifetime = 600,
+  revokes = true,
   redirectUris = () => ['http://127.0.0.1/callback'],
 }: AuthorizationServerOptions = {}): Promise<TestAuthorizationServer> {
   const signer = await generateKeyPair('ES256', { extractable: true })
@@ -43,6 +50,8 @@ export async function openAuthorizationServer({
     documents: new Map(),
     registered: 0,
     intercept: undefined,
+    revocations: [],
+    interceptRevocation: undefined,
     close: () => new Promise((done) => void server.close(() => done()).closeAllConnections()),
   }
   const machine = { grant_types: ['client_credentials'], response_types: [], redirect_uris: [] }
@@ -77,6 +86,7 @@ export async function openAuthorizationServer({
       devInteractions: { enabled: true },
       clientCredentials: { enabled: true },
       registration: { enabled: true },
+      revocation: { enabled: revokes },
       clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } as never,
       resourceIndicators: {
         enabled: true,
@@ -113,11 +123,12 @@ export async function openAuthorizationServer({
     response.shouldKeepAlive = false
     void (async () => {
       if (request.method === 'POST' && request.url === '/reg') opened.registered += 1
-      if (request.method === 'POST' && request.url === '/token') {
+      const isGrant = request.url === '/token'
+      if (request.method === 'POST' && (isGrant || request.url === '/token/revocation')) {
         const body = await textOf(request)
-        opened.grants.push(new URLSearchParams(body))
+        ;(isGrant ? opened.grants : opened.revocations).push(new URLSearchParams(body))
         Object.assign(request, { body })
-        const other = await opened.intercept?.()
+        const other = await (isGrant ? opened.intercept : opened.interceptRevocation)?.()
         if (other !== undefined) {
           response.writeHead(other.status, { 'content-type': 'application/json' }).end(JSON.stringify(other.body))
           return
