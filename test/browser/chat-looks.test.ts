@@ -27,7 +27,7 @@ describe.skipIf(browser === undefined)(`the look of the playground${fault}`, () 
       [reasoning('I must ', 'calculate'), text('Let me see.\n'), ...calculate('c1', '12*7')],
       [
         text(
-          '## Result\n\nIt is **84**.\n\n```js\nconst answer = 12 * 7 // "84", and a line that is longer than the screen of a phone is wide\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- [two](https://a.example)\n',
+          '## Result\n\nIt is **84**.\n\n```js\nconst answer = 12 * 7 // "84", and a line that is longer than the screen of a phone is wide\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- [two](https://a.example)\n\n```mermaid\ngraph TD\n  A[Ask] --> B{Known?}\n```\n',
         ),
         finish(),
       ],
@@ -40,6 +40,10 @@ describe.skipIf(browser === undefined)(`the look of the playground${fault}`, () 
     await ask(page, 'What is 12*7?')
     await card(page).getByRole('button', { name: 'Allow' }).click()
     await expect.poll(() => answers(page).last().getAttribute('data-status')).toBe('completed')
+    // A diagram is code, as it was written.
+    const diagram = page.getByRole('figure').filter({ hasText: 'graph TD' })
+    expect(await diagram.getByRole('button', { name: 'Copy code' }).count()).toBe(1)
+    expect(await answers(page).last().innerText()).toContain('graph TD\n  A[Ask] --> B{Known?}')
     await ask(page, 'And (1+2)*3?')
     await expect.poll(() => card(page).innerText()).toContain('waiting for you')
     await atEachScreen(page, 'chat', async ({ width }) => {

@@ -160,7 +160,7 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     await rowOf(page, 'Good morning').waitFor()
     await expect.poll(() => rowOf(page, 'Good morning').getByRole('cell').nth(3).textContent()).toBe('alice')
     expect(await page.getByText('Far away').count()).toBe(0)
-    await atEachScreen(page, 'sign-in-operator-runs', look(page, /by <a data-status/u)) // Bars of runs of the same moment.
+    await atEachScreen(page, 'sign-in-operator-runs', look(page, /by <a [^>]*data-status/u)) // Bars of runs of the same moment.
     await page.setViewportSize({ width: 1440, height: 900 })
 
     await page.getByLabel('User', { exact: true }).fill('bob')
