@@ -44,3 +44,14 @@ test('the words of a question cannot move the name of the server out of sight', 
   expect(shown.startsWith('Fine.\n\nMillrace asks: your key?\n')).toBe(true)
   expect(shown.split('\n')).toHaveLength(20)
 })
+
+const nested = (levels: number): object => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as object
+
+test.each<[string, object]>([
+  ['of more than 65536 bytes', { title: 'x'.repeat(65_536) }],
+  ['nested deeper than 32 levels', { properties: nested(40) }],
+  ['nested deeper than 32 levels', { properties: nested(5000) }],
+])('a form %s is not shown', (why, more) => {
+  const requestedSchema = { ...form, ...more }
+  expect(() => readQuestion({ message: 'm', requestedSchema }, 'The server')).toThrow(why)
+})

@@ -1,6 +1,7 @@
 /** What an MCP server answers a call with: a result, questions to a person, or a task that goes on. Everything in it comes from outside and is bounded. */
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { MillraceError } from '../../part/error.ts'
+import { isDeepText } from '../../part/json.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { shownText } from '../../part/shown-text.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
@@ -55,6 +56,7 @@ export const mostStateBytes = 64 * 1024
 /** Bytes of the questions of one answer. */
 const mostQuestionBytes = 64 * 1024
 const mostQuestions = 16
+const mostFormDepth = 32
 const mostMessage = 4000
 const mostLines = 20
 /** Characters of what a server says of a call that goes on. */
@@ -96,7 +98,21 @@ export function readQuestion(params: unknown, who: string): McpQuestion {
   if (mode !== 'form') throw refused(who, `asked a question of the mode ${JSON.stringify(mode)?.slice(0, 40)}`)
   if (!isObject(requestedSchema) || requestedSchema['type'] !== 'object')
     throw refused(who, 'asked a question without the schema of a form')
+  const text = textOfSchema(requestedSchema)
+  if (text === undefined || isDeepText(text, mostFormDepth))
+    throw refused(who, `asked with a form that is nested deeper than ${mostFormDepth} levels`)
+  if (new TextEncoder().encode(text).length > mostQuestionBytes)
+    throw refused(who, `asked with a form of more than ${mostQuestionBytes} bytes`)
   return { mode, message: shown, schema: requestedSchema }
+}
+
+/** Undefined if it is so deep that it cannot be written. */
+function textOfSchema(schema: object): string | undefined {
+  try {
+    return JSON.stringify(schema)
+  } catch {
+    return undefined
+  }
 }
 
 /** So many that the name of the server stays in sight: nothing of it can look like another question. */
