@@ -16,7 +16,7 @@ describeRedis('over servers that share Redis', (redis) => {
   }
 
   test('so many starts for each key over all servers, then 429 with Retry-After at each; another key, and no key, count for themselves', async () => {
-    const dir = dirWith({ rateLimit: { runsPerMinute: 4 } }, `${redis().url}?prefix=${freshPrefix()}`)
+    const dir = dirWith({ rateLimit: { runsPerMinute: 2 } }, `${redis().url}?prefix=${freshPrefix()}`)
     const start = async (apiKey?: string) => {
       const server = await serve({ dir, env: {}, ...(apiKey !== undefined && { apiKey }) })
       onTestFinished(() => server.close())
@@ -29,18 +29,18 @@ describeRedis('over servers that share Redis', (redis) => {
     const [one, other] = [await start('a-long-secret-key'), await start('a-long-secret-key')]
     const [elsewhere, open] = [await start('another-secret-key'), await start()]
     const answers = await Promise.all([one(), other(), one(), other(), one(), other()])
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, 202, 202, 202, 429, 429])
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, 202, 429, 429, 429, 429])
     for (const refusing of [one, other]) {
       const refused = await refusing()
       const { error } = (await refused.json()) as { error: { message: string } }
       expect([refused.status, error.message]).toEqual([
         429,
-        expect.stringMatching(/^Too many runs were started with this key\. The limit is 4 runs per minute\./u),
+        expect.stringMatching(/^Too many runs were started with this key\. The limit is 2 runs per minute\./u),
       ])
-      // A quarter of a minute, less what has passed.
+      // Half a minute, less what has passed: that long, this test may take.
       const wait = Number(refused.headers.get('retry-after'))
       expect(wait).toBeGreaterThan(0)
-      expect(wait).toBeLessThanOrEqual(15)
+      expect(wait).toBeLessThanOrEqual(30)
     }
     for (const free of [elsewhere, open]) expect((await free()).status).toBe(202)
   })
