@@ -60,6 +60,8 @@ describe.each(strictProtocols)('%s', (protocol) => {
     )
     expect(await next.result).toMatchObject({ outcome: 'completed' })
     expect(server.refused).toEqual([])
+    // The round has begun with a thought of this model: it goes on thinking.
+    if (protocol === 'anthropic') expect(server.requests[1]!.body).toHaveProperty('thinking')
     const told = server.requests.at(-1)!.turns.filter(({ role }) => role === 'user')
     expect(told.map(({ text }) => text)).toEqual(['Hi', 'Only the last year', 'And the other?', 'Thanks'])
     // Both results stand before the message.

@@ -41,9 +41,8 @@ export interface Followed {
   waiting: RequestView[]
   /** Client tools that were called but not run: a run without a log cannot wait for them. */
   handedOver: string[]
-  /** The runs that begin with messages for this one. */
+  /** The runs that begin with messages for this one, and the ids of those that a stop has dropped. */
   nextRuns: string[]
-  /** The ids of messages that a stop has dropped. */
   dropped: string[]
   /** The printed answer does not end with a newline yet. */
   isLineOpen: boolean
