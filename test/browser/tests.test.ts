@@ -214,6 +214,7 @@ describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
     await other.getByRole('button', { name: 'Stop' }).click()
     await other.getByText('0 passed, 2 not run').waitFor()
     await look(other, 'tests-stopped')
+    await other.setViewportSize({ width: 1440, height: 900 })
     // A run that was stopped is no test, and says why.
     const slow = await startSlow()
     await other.goto(`${new URL(other.url()).origin}/runs/${slow}`)
