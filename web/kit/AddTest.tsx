@@ -1,4 +1,4 @@
-/** Makes a test case of a run: a button where it may be made, and a dialog that asks what it checks. */
+/** Makes a test case of a run: where it may be made, and a dialog that asks what it checks. */
 import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { Button } from './Button.tsx'
 import { Dialog } from './Dialog.tsx'
@@ -6,17 +6,6 @@ import { Skeleton } from './Skeleton.tsx'
 import { useMayTest } from './use-may-test.ts'
 
 const AddTestForm = lazy(() => import('./AddTestForm.tsx'))
-
-export function AddTest({ run }: { run: string }) {
-  const { open, dialog } = useAddTest(run)
-  if (open === undefined) return null
-  return (
-    <>
-      <Button look="quiet" icon="tests" aria-label="Add as test" onClick={open} />
-      {dialog}
-    </>
-  )
-}
 
 /** For a menu, with which its dialog must not close. No `open`: it may not be made. */
 export function useAddTest(run: string): { open: (() => void) | undefined; dialog: ReactNode } {
