@@ -1,6 +1,5 @@
 /** Makes a test case of a run: where it may be made, and a dialog that asks what it checks. */
 import { lazy, Suspense, useState, type ReactNode } from 'react'
-import { Button } from './Button.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Skeleton } from './Skeleton.tsx'
 import { useMayTest } from './use-may-test.ts'
