@@ -21,6 +21,8 @@ const allowed: Record<string, string> = {
   'store/sqlite/texts.ts': 'lists of hashes that the store wrote',
   'store/tables/facts.ts': 'names that the store wrote',
   'store/tables/records.ts': 'a line that the store wrote, sent on as it is',
+  'tools/mcp/message-lines.ts':
+    'messages of MCP servers, as the SDK reads them: schemas, questions and results are bounded where they are used',
   'record/log-tail.ts': 'a line of our own of which one number is read',
   'server/serve.ts': 'an answer of our own',
   'server/server-file.ts': 'a file of our own, read field by field',

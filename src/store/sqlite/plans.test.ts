@@ -172,7 +172,7 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/^WITH RECURSIVE branch/u, /^USE TEMP B-TREE FOR DISTINCT$/u, 'all forks of a run'],
   [/^DELETE FROM \w+ WHERE run = \?1? AND seq IN/u, /\(run=\?\)$/u, 'some rows of a run, whichever'],
   [
-    /test_results (?:WHERE|VALUES)|test_results\n/u,
+    /test_results (?:WHERE|VALUES|SET)|test_results\n/u,
     /\(test=\?|rowid<\?/u,
     'the last results of one case, and those that are too old',
   ],
