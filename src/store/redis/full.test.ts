@@ -90,6 +90,7 @@ const works: Table = {
   'ledger.mark': (store) => store.ledger!.mark('acme', 'small'),
   'audit.list': (store) => store.audit!.list(),
   'testResults.of': (store) => store.testResults!.of('a/b'),
+  'testResults.rename': (store) => store.testResults!.rename(testRow().test, 'a/c'),
   'testResults.forget': (store) => store.testResults!.forget('a/b'),
   'titles.of': (store) => store.titles!.of(['thread-1']),
   'feedback.of': (store) => store.feedback!.of('small'),
@@ -134,6 +135,7 @@ describeRedis('a full Redis', (redis) => {
     store = await redisStore(`${redis().url}?prefix=${prefix}`, { archive: openArchive(join(root, prefix)) })
     await store.log.append('whole', 1, whole)
     await store.log.append('small', 1, small.slice(0, 3))
+    await store.testResults!.add(testRow())
     await limit('1mb')
   })
   afterEach(async () => {
