@@ -144,7 +144,10 @@ async function inThread(scope: Scope, handle: string): Promise<EntryOf<'tool-res
   return undefined
 }
 
-/** The runs before this one in its conversation, newest first: along the chain, or those of its thread where clients keep the history. */
+/**
+ * The runs before this one in its conversation, newest first: along the chain, or those of its thread where clients keep the history. Before a fork are
+ * those of its source's thread.
+ */
 async function* earlierRuns({ runId, threadId, store, state }: Scope): AsyncGenerator<{ run: string; mark: string }> {
   const startOf = async (run: string) => {
     const first = await unlessDeleted(entryAt(store.log, run, 1))
@@ -159,7 +162,10 @@ async function* earlierRuns({ runId, threadId, store, state }: Scope): AsyncGene
     run = start.previousRunId
   }
   const mine = runsOf(state.start?.user)
-  for (const row of await store.runs.list({ threadId, before: runId, limit: mostRuns, ...mine })) {
+  const source = state.start?.forkedFrom && (await store.runs.get(state.start.forkedFrom.runId))
+  const places = [{ threadId, before: runId }, ...(source ? [{ threadId: source.threadId, before: source.id }] : [])]
+  const rows = await Promise.all(places.map((place) => store.runs.list({ ...place, limit: mostRuns, ...mine })))
+  for (const row of rows.flat()) {
     if (seen.has(row.id)) continue
     if ((row.owner ?? mine.owner) !== mine.owner || (row.tenant ?? mine.tenant) !== mine.tenant) continue
     const start = await startOf(row.id)

@@ -4,6 +4,7 @@ import { type Log, hasEnded, type Store } from '../part/log.ts'
 import { defaultInline, isLonger, resultsIn } from '../fold/long-results.ts'
 import { smallResult } from '../fold/result-handle.ts'
 import { entryAt, readInput, readKept } from '../fold/read-view.ts'
+import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 
 export interface Conversation {
@@ -24,6 +25,14 @@ export const historyLimit: ConversationLimit = { messages: 2000, characters: 4_0
 /** The history of an agent that summarizes: what a summary covers is read, too, or it could not be found. */
 export const summarizedHistoryLimit: ConversationLimit = { messages: 50_000, characters: 16_000_000 }
 
+export interface ConversationOptions {
+  /** See {@link conversation}. */
+  following?: readonly Message[]
+  limit?: ConversationLimit
+  /** The run that goes on from there, if it is stored. */
+  follower?: string
+}
+
 /**
  * The conversation up to and including a run, along the chain of previous runs. `following` are the messages after it: if they
  * begin with results of calls that the run handed over, these replace the run's own.
@@ -32,7 +41,7 @@ export async function conversation(
   store: ConversationStores,
   threadId: string,
   run: string,
-  { following = [], limit }: { following?: readonly Message[]; limit?: ConversationLimit } = {},
+  { following = [], limit, follower }: ConversationOptions = {},
 ): Promise<Conversation> {
   const reader = createTurns(store)
   const turns: Message[][] = []
@@ -54,7 +63,7 @@ export async function conversation(
     isLost = found === undefined
     if (found === undefined) {
       // The process died before the run's first entry, so only its position in the thread is stored. Or the run was deleted.
-      at = await predecessor(store.log, threadId, at)
+      at = await runBefore(store.log, later?.threadId ?? threadId, later?.run ?? follower, at)
       continue
     }
     const turn: Message[] = [...splitInstructions(found.asked).rest, ...withoutResults(found.messages, next)]
@@ -103,6 +112,38 @@ export async function predecessor(log: Log, threadId: string, run: string): Prom
     return key.slice('after:'.length) || undefined
   }
   return undefined
+}
+
+/** The run before one without entries, which `follower` names. A fork has its own thread, and what is before it stands in that of its source. */
+async function runBefore(
+  log: Log,
+  threadId: string,
+  follower: string | undefined,
+  run: string,
+): Promise<string | undefined> {
+  const seen = new Set<string>()
+  for (let [thread, from] = [threadId, follower]; ;) {
+    const found = await predecessor(log, thread, run)
+    if (found !== undefined || from === undefined || seen.has(from)) return found
+    seen.add(from)
+    const source = await forkSource(log, from)
+    if (source === undefined) return undefined
+    thread = source.threadId
+    from = source.runId
+  }
+}
+
+/** The start of the run of which a run is a fork. Undefined if it is none, or if that one was deleted. */
+async function forkSource(log: Log, run: string): Promise<EntryOf<'run-start'> | undefined> {
+  try {
+    const start = await entryAt(log, run, 1)
+    if (start?.type !== 'run-start' || start.forkedFrom === undefined) return undefined
+    const source = await entryAt(log, start.forkedFrom.runId, 1)
+    return source?.type === 'run-start' ? source : undefined
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === 'unknown-run') return undefined
+    throw error
+  }
 }
 
 /**

@@ -75,6 +75,7 @@ export function startExecution(
       const following = splitInstructions(messagesOf(state.input)).rest
       return conversation(store, threadId, previous, {
         following,
+        follower: run,
         limit: hasContext(pipeline.workflow) ? summarizedHistoryLimit : historyLimit,
       })
     },

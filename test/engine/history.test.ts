@@ -162,8 +162,19 @@ test('history: server goes over a run that had its place and never began', async
   const first = await say(engine, [user('one')], { history: 'server' })
   // The process died between taking the place and storing the first entry.
   await engine.store.log.post('thread:t', `after:${first.id}`, { run: 'run_never' })
-  await say(engine, [user('three')], { history: 'server' })
-  expect(model.prompts.at(-1)!.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  const third = await say(engine, [user('three')], { history: 'server' })
+  const whole = ['user', 'assistant', 'user']
+  expect(model.prompts.at(-1)!.map(({ role }) => role)).toEqual(whole)
+  // A fork has a thread of its own, in which that run has no place; nor has it in the one of a fork's fork.
+  const fork = await engine.runtime.fork(third.id, { at: 1 })
+  await fork.result
+  expect(model.prompts.at(-1)!.map(({ role }) => role)).toEqual(whole)
+  const again = await engine.runtime.fork(fork.id, { at: 1 })
+  await again.result
+  expect(model.prompts.at(-1)!.map(({ role }) => role)).toEqual(whole)
+  const { threadId } = (await engine.store.runs.get(again.id))!
+  await say(engine, [user('four')], { history: 'server', threadId })
+  expect(model.prompts.at(-1)!.map(({ role }) => role)).toEqual([...whole, 'assistant', 'user'])
 })
 
 describe('a conversation that hands its calls over', () => {
