@@ -282,6 +282,18 @@ describe('one by one', () => {
       ['want', 'claim'],
     ],
     ['a fenced owner says nothing', [...started, { type: 'moved' }], 'idle', ['rest']],
+    [
+      'a fenced owner looks for an answer that only it has heard of',
+      [...started, { type: 'hint' }, { type: 'turn' }, { type: 'failed' }, { type: 'moved' }],
+      'claiming',
+      ['claim'],
+    ],
+    [
+      'or tells the others, if it shuts down',
+      [...started, { type: 'hint' }, { type: 'shutdown' }, { type: 'moved' }],
+      'idle',
+      ['want', 'rest'],
+    ],
     ['a store that fails', [...started, { type: 'store-failed' }], 'lost', ['report-loss', 'retry', 'rest']],
     [
       'a store that fails at a shutdown',

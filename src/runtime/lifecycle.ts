@@ -14,7 +14,7 @@ export type Slot = Readonly<
   (
     | { state: 'idle' }
     /** It starts here. Without `epoch` it has no owner and no entry yet; with one it waits for its turn in its thread. */
-    | { state: 'queued'; epoch?: number }
+    | { state: 'queued'; epoch?: number; hinted?: true }
     /** Checks the run, claims it and folds its log. `again`: hints that came meanwhile. */
     | {
         state: 'claiming'
@@ -23,11 +23,12 @@ export type Slot = Readonly<
         epoch?: number
         tries: number
       }
-    | { state: 'running'; epoch: number }
+    /** `hinted`: a hint came, which this owner reads from its inbox, unless it turns out to be none any more. */
+    | { state: 'running'; epoch: number; hinted?: true }
     /** It waits for replies. `dueAt`: when its first request is due, in ms of the steady clock. */
     | { state: 'suspended'; dueAt: number }
     /** Its outcome is decided; its last entries are being stored. */
-    | { state: 'ending'; epoch: number }
+    | { state: 'ending'; epoch: number; hinted?: true }
     /** The store failed. `epoch`: of this process's claim, if it has one. `reason`: the reason of the next claim. */
     | { state: 'lost'; reason: ClaimReason; epoch?: number; tries: number }
     | { state: 'ended' }
@@ -139,18 +140,19 @@ function fromAnnounced(slot: Slot, event: Event): Next {
   return [{ state: 'queued', epoch, closing: slot.closing }, [{ type: 'execute', epoch }]]
 }
 
-function fromOwned(slot: Slot, epoch: number, event: Event): Next {
-  const { state, closing } = slot
+function fromOwned(slot: Extract<Slot, { hinted?: true }>, epoch: number, event: Event): Next {
+  const { state, closing, hinted } = slot
+  const own = { epoch, closing, ...omitUndefined({ hinted }) }
   switch (event.type) {
     case 'turn':
-      return state === 'queued' ? [{ state: 'running', epoch, closing }, []] : [slot, []]
+      return state === 'queued' ? [{ ...own, state: 'running' }, []] : [slot, []]
     case 'hint':
-      return state === 'ending' ? [slot, []] : [slot, [{ type: 'close-due' }]]
+      return [{ ...slot, hinted: true }, state === 'ending' ? [] : [{ type: 'close-due' }]]
     case 'failed':
     case 'expired': {
       if (state === 'ending') return [slot, []]
       const reason = event.type === 'failed' ? 'failed' : 'shutdown'
-      return [{ state: 'ending', epoch, closing }, [{ type: 'abort', reason }]]
+      return [{ ...own, state: 'ending' }, [{ type: 'abort', reason }]]
     }
     case 'suspended': {
       if (closing) return rest({ state: 'idle', closing }, { type: 'want', at: event.dueAt })
@@ -160,6 +162,8 @@ function fromOwned(slot: Slot, epoch: number, event: Event): Next {
     case 'ended':
       return rest({ state: 'ended', closing })
     case 'moved':
+      // The hint may have been for the next owner, who has looked before it came.
+      if (hinted) return closing ? rest({ state: 'idle', closing }, { type: 'want' }) : claim(slot, 'hint')
       return rest({ state: 'idle', closing })
     case 'handed-on':
       return rest({ state: 'idle', closing }, { type: 'want' })

@@ -27,11 +27,15 @@ export interface ProtectedServer {
 export async function openProtectedServer(issuer: string): Promise<ProtectedServer> {
   const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`))
   const http = createServer((request, response) => {
-    void answer(request).then(async (found) => {
-      response.writeHead(found.status, Object.fromEntries(found.headers))
-      if (found.body === null) response.end()
-      else Readable.fromWeb(found.body as never).pipe(response)
-    })
+    answer(request).then(
+      (found) => {
+        response.writeHead(found.status, Object.fromEntries(found.headers))
+        if (found.body === null) response.end()
+        else Readable.fromWeb(found.body as never).pipe(response)
+      },
+      // The server closes, and a client says farewell.
+      () => response.destroy(),
+    )
   })
   await new Promise<void>((done) => http.listen(0, '127.0.0.1', done))
   const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
