@@ -327,6 +327,22 @@ describe('on a terminal', () => {
   })
 })
 
+/** A chat with a server, in the middle of the first answer. `isWaiting`: until one message waits for the run to take it. */
+async function chatting(flags: string[]) {
+  const cwd = folder({ 'agents/up.yaml': onUpstream })
+  const server = await serving(flags, { cwd })
+  const chat = onTerminal(['chat', 'up', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+  await chat.until('up> ')
+  chat.type('One\r')
+  await chat.until('told: u One.')
+  const waiting = async () => {
+    const [{ id }] = (await rowsOf(cwd)) as [RunRow]
+    const view = (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as { waiting?: object[] }
+    return view.waiting?.length
+  }
+  return { cwd, chat, isWaiting: () => expect.poll(waiting).toBe(1) }
+}
+
 test('Enter sends a line into the answer that is written; a late one is the next message, and its answer follows', async () => {
   const gates = Array.from({ length: 2 }, () => Promise.withResolvers<void>())
   const { flags, requests } = await upstream(async (reply, n) => {
@@ -334,19 +350,9 @@ test('Enter sends a line into the answer that is written; a late one is the next
     await gates[n - 1]?.promise
     reply.finish()
   })
-  const cwd = folder({ 'agents/up.yaml': onUpstream })
-  const server = await serving(flags, { cwd })
-  const chat = onTerminal(['chat', 'up', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
-  await chat.until('up> ')
-  chat.type('One\r')
-  await chat.until('told: u One.')
+  const { cwd, chat, isWaiting } = await chatting(flags)
   chat.type('Two\nThr')
-  const waiting = async () => {
-    const [{ id }] = (await rowsOf(cwd)) as [RunRow]
-    const view = (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as { waiting?: object[] }
-    return view.waiting?.length
-  }
-  await expect.poll(waiting).toBe(1)
+  await isWaiting()
   gates[0]!.resolve()
   await chat.until('told: uau Two.')
   expect(chat.shown).toContain('» Two')
@@ -367,19 +373,9 @@ test('what a stop has dropped stands at the prompt; a command that is typed into
     reply.say(`told: ${told(reply)}.`)
     if (n > 1) reply.finish()
   })
-  const cwd = folder({ 'agents/up.yaml': onUpstream })
-  const server = await serving(flags, { cwd })
-  const chat = onTerminal(['chat', 'up', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
-  await chat.until('up> ')
-  chat.type('One\r')
-  await chat.until('told: u One.')
+  const { chat, isWaiting } = await chatting(flags)
   chat.type('/help\nTwo\nand')
-  const waiting = async () => {
-    const [{ id }] = (await rowsOf(cwd)) as [RunRow]
-    const view = (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as { waiting?: object[] }
-    return view.waiting?.length
-  }
-  await expect.poll(waiting).toBe(1)
+  await isWaiting()
   chat.type('\u0003')
   await chat.until('/exit')
   await chat.until('\u001b[5GTwo and')

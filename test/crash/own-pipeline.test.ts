@@ -1,12 +1,11 @@
 /** A server that is killed (SIGKILL) in the middle of a run with its own YAML: whoever goes on with the run, and its conversation, has that text. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { endedRun, entryOf, startFleet, startRun } from '../fleet/fleet.ts'
+import { startKillableServer } from '../support/killable-server.ts'
 import { describeRedis } from '../support/redis.ts'
-import { spawnServer } from '../support/server-process.ts'
-import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
+import type { UpstreamReply } from '../support/upstream.ts'
 
 const yaml = (system: string) => `recover: true
 history: server
@@ -34,19 +33,8 @@ function createAnswer() {
 }
 
 test('on SQLite, after a restart, though the file has changed meanwhile; so does its conversation, killed again', async () => {
-  const dir = mkdtempSync(join(tmpdir(), 'millrace-own-'))
-  const file = join(dir, 'agents', 'desk.yaml')
-  mkdirSync(join(dir, 'agents'))
-  writeFileSync(file, yaml('The file.'))
   const { cut, answer } = createAnswer()
-  const upstream = await startUpstream(answer)
-  const start = () => spawnServer(join(dir, 'agents'), join(dir, 'data'), '--endpoint', `up=${upstream.baseURL}`)
-  let server = await start()
-  onTestFinished(async () => {
-    await server.kill()
-    await upstream.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
+  const server = await startKillableServer({ 'desk.yaml': yaml('The file.') }, answer)
   const post = async (body: object): Promise<string> => {
     const response = await fetch(`${server.url}/api/runs`, {
       method: 'POST',
@@ -66,8 +54,8 @@ test('on SQLite, after a restart, though the file has changed meanwhile; so does
   const killedIn = async (run: string) => {
     await expect.poll(() => of(run, '/events')).toContain('One ')
     await server.kill()
-    writeFileSync(file, yaml('The file, later.'))
-    server = await start()
+    writeFileSync(join(server.dir, 'agents', 'desk.yaml'), yaml('The file, later.'))
+    await server.start()
     await expect.poll(() => statusOf(run)).toBe('completed')
   }
   cut.add(1).add(3)
@@ -75,7 +63,10 @@ test('on SQLite, after a restart, though the file has changed meanwhile; so does
   await killedIn(await post({}))
   const last = await post({ pipeline: null })
   await expect.poll(() => statusOf(last)).toBe('completed')
-  expect(upstream.requests.map(systemOf)).toEqual([...Array.from({ length: 4 }, () => 'Its own.'), 'The file, later.'])
+  expect(server.upstream.requests.map(systemOf)).toEqual([
+    ...Array.from({ length: 4 }, () => 'Its own.'),
+    'The file, later.',
+  ])
 })
 
 describeRedis('taken over', (redis) => {

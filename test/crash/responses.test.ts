@@ -1,38 +1,24 @@
 /** A server that is killed (SIGKILL) in the middle of a response and started anew: what the client had and the rest are the whole, byte for byte. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { entriesOf } from '../support/engine.ts'
+import { startKillableServer } from '../support/killable-server.ts'
 import { lastNumberOf, readResponseStream, responseFrames } from '../support/response-stream.ts'
-import { spawnServer } from '../support/server-process.ts'
-import { startUpstream } from '../support/upstream.ts'
 
 const yaml = 'recover: true\nworkflow: [{ id: answer, type: llm, config: { model: "up:m", stream: true } }]\n'
 const answer = ['One ', 'two ', 'three ', 'four.']
 
 // Before the first word, between words, and once all is said but the end.
 test.each([0, 2, answer.length])('killed after %d words', async (said) => {
-  const dir = mkdtempSync(join(tmpdir(), 'millrace-response-'))
-  mkdirSync(join(dir, 'agents'))
-  writeFileSync(join(dir, 'agents', 'desk.yaml'), yaml)
-  let calls = 0
-  const upstream = await startUpstream(async (reply) => {
-    const isFirst = ++calls === 1
+  const server = await startKillableServer({ 'desk.yaml': yaml }, async (reply, n) => {
+    const isFirst = n === 1
     for (const [i, word] of answer.entries()) {
       if (isFirst && i === said) await reply.left
       reply.say(word)
     }
     if (isFirst && said === answer.length) await reply.left
     reply.finish()
-  })
-  const start = () => spawnServer(join(dir, 'agents'), join(dir, 'data'), '--endpoint', `up=${upstream.baseURL}`)
-  let server = await start()
-  onTestFinished(async () => {
-    await server.kill()
-    await upstream.close()
-    rmSync(dir, { recursive: true, force: true })
   })
   const first = await readResponseStream(
     fetch(`${server.url}/v1/responses`, {
@@ -46,7 +32,7 @@ test.each([0, 2, answer.length])('killed after %d words', async (said) => {
   await server.kill()
   await first.end
   const had = first.frames()
-  server = await start()
+  await server.start()
   const rest = await readResponseStream(
     fetch(`${server.url}/v1/responses/resp_${first.run}?stream=true&starting_after=${lastNumberOf(had)}`),
   )
@@ -55,7 +41,7 @@ test.each([0, 2, answer.length])('killed after %d words', async (said) => {
   expect(body).toContain('event: response.completed')
   expect(body).toContain('One two three four.')
   await server.kill()
-  const store = sqliteStore(join(dir, 'data', 'millrace.db'))
+  const store = sqliteStore(join(server.dir, 'data', 'millrace.db'))
   const whole = responseFrames(await entriesOf(store, first.run), 'desk')
   await store.close()
   expect(had.join('') + body).toBe(whole)

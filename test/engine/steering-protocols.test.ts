@@ -1,7 +1,7 @@
 /** Messages into a running turn, told to servers of all four protocols that refuse a wrong order as the services do. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { latch } from '../../src/models/testing/scripted-model.ts'
+import { latch, type Latch } from '../../src/models/testing/scripted-model.ts'
 import { openEngine } from '../support/engine.ts'
 import { startStrictServer, strictProtocols } from '../support/strict-model-server.ts'
 import { watchInbox } from '../support/steering.ts'
@@ -12,6 +12,17 @@ workflow:
   - id: answer
     type: llm
     config: { model: "box:m", stream: true, reasoning: low, retries: 0, tools: [look, read] }`
+
+const parameters = z.looseObject({})
+
+function heldTool(tool: Latch, result: string) {
+  const execute = async () => {
+    tool.arrive()
+    await tool.opened
+    return result
+  }
+  return { parameters, execute }
+}
 
 describe.each(strictProtocols)('%s', (protocol) => {
   test('takes a message behind all results of a round, behind the last words, and in the next run', async () => {
@@ -26,19 +37,11 @@ describe.each(strictProtocols)('%s', (protocol) => {
       },
     })
     onTestFinished(() => server.close())
-    const parameters = z.looseObject({})
     const { runtime } = openEngine({
       agents: { a: yaml },
       tools: {
         look: { parameters, execute: () => 'seen' },
-        read: {
-          parameters,
-          async execute() {
-            tool.arrive()
-            await tool.opened
-            return 'read'
-          },
-        },
+        read: heldTool(tool, 'read'),
       },
       models: { endpoints: [{ name: 'box', baseURL: server.baseURL, protocol }] },
       wrapStore: inbox.wrapStore,
@@ -80,16 +83,7 @@ describe.each(strictProtocols)('%s', (protocol) => {
     onTestFinished(() => server.close())
     const { runtime } = openEngine({
       agents: { a: yaml.replace('[look, read]', '[look]') },
-      tools: {
-        look: {
-          parameters: z.looseObject({}),
-          async execute() {
-            tool.arrive()
-            await tool.opened
-            return 'seen'
-          },
-        },
-      },
+      tools: { look: heldTool(tool, 'seen') },
       models: { endpoints: [{ name: 'box', baseURL: server.baseURL, protocol }] },
       wrapStore: inbox.wrapStore,
     })
